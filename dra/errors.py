@@ -1,0 +1,19 @@
+"""Faults of the domain: what a value or an object can be wrong in. Faults of the cluster stand in `dra.kube.errors`."""
+
+from __future__ import annotations
+
+
+class DraError(Exception):
+    """Base of every fault of the domain. Its text says what, why and where."""
+
+
+class InvalidQuantityError(DraError):
+    """A text is no Kubernetes quantity (apimachinery `resource.ParseQuantity`)."""
+
+
+class InvalidNameError(DraError):
+    """A name breaks the rule of its place (DNS label, DNS subdomain, qualified name)."""
+
+
+class InvalidObjectError(DraError):
+    """A wire object lacks what its kind requires, or carries a value of the wrong type."""

@@ -1,0 +1,104 @@
+"""The door to Kubernetes: sends request values over the `kubernetes` package's transport and credentials.
+
+Only configuration, credentials and transport come from that package; its typed models drop fields they do not know.
+Imported by `portal.cluster`, `nodedriver.main` and tests alone (import contract).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import urlencode
+
+import urllib3
+from kubernetes import config as kube_config
+from kubernetes.client import ApiClient, Configuration
+from kubernetes.config.config_exception import ConfigException
+from urllib3.exceptions import HTTPError
+
+from dra.kube.errors import UnreachableError
+from dra.kube.requests import Request
+from dra.kube.responses import parse_refusal
+
+_ERROR_STATUS = 400
+_CHUNK = 64 * 1024
+
+
+class KubeClient:
+    """One connection pool to one API server. Safe to share between threads."""
+
+    def __init__(self, configuration: Configuration, *, timeout: float = 10.0) -> None:
+        """`timeout` is in seconds, for connecting and for each wait on an answer; watches wait as long as asked."""
+        self._configuration = configuration
+        self._pool: urllib3.PoolManager = ApiClient(configuration).rest_client.pool_manager
+        self._timeout = timeout
+
+    @property
+    def server(self) -> str:
+        """The address of the API server."""
+        return str(self._configuration.host)
+
+    @classmethod
+    def from_environment(cls, kubeconfig: str | None = None, *, timeout: float = 10.0) -> KubeClient:
+        """Use that kubeconfig file, or without one the pod's service account; UnreachableError if neither is usable."""
+        configuration = Configuration()
+        try:
+            if kubeconfig:
+                kube_config.load_kube_config(config_file=kubeconfig, client_configuration=configuration)
+            else:
+                kube_config.load_incluster_config(client_configuration=configuration)
+        except (ConfigException, OSError) as error:
+            raise UnreachableError(f"no usable configuration for a cluster: {error}") from error
+        return cls(configuration, timeout=timeout)
+
+    def send(self, request: Request) -> bytes:
+        """The body of a successful answer (see `dra.kube.port.Cluster`)."""
+        response = self._open(request, preload=True, read_timeout=self._timeout)
+        if response.status >= _ERROR_STATUS:
+            raise parse_refusal(response.status, response.data)
+        return response.data
+
+    @contextmanager
+    def stream(self, request: Request) -> Iterator[Iterator[bytes]]:
+        """The lines of a watch (see `dra.kube.port.Cluster`)."""
+        seconds = dict(request.query).get("timeoutSeconds", "60")
+        response = self._open(request, preload=False, read_timeout=float(seconds) + self._timeout)
+        try:
+            if response.status >= _ERROR_STATUS:
+                raise parse_refusal(response.status, response.read())
+            yield self._lines(response)
+        finally:
+            response.close()
+
+    def _lines(self, response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
+        rest = b""
+        try:
+            for chunk in response.stream(_CHUNK):
+                *lines, rest = (rest + chunk).split(b"\n")
+                yield from (line for line in lines if line)
+        except HTTPError as error:
+            raise UnreachableError(f"the stream from {self.server} broke: {error}") from error
+
+    def _open(self, request: Request, *, preload: bool, read_timeout: float) -> urllib3.BaseHTTPResponse:
+        query = f"?{urlencode(request.query)}" if request.query else ""
+        try:
+            return self._pool.request(
+                request.method,
+                f"{self.server}{request.path}{query}",
+                body=request.body,
+                headers=self._headers(request),
+                preload_content=preload,
+                retries=False,
+                timeout=urllib3.Timeout(connect=self._timeout, read=read_timeout),
+            )
+        except HTTPError as error:
+            raise UnreachableError(f"no answer from {self.server}: {error}") from error
+
+    def _headers(self, request: Request) -> urllib3.HTTPHeaderDict:
+        headers = urllib3.HTTPHeaderDict({"Accept": "application/json"})
+        authorization = self._configuration.get_api_key_with_prefix("authorization", alias="BearerToken")
+        if authorization:
+            headers["Authorization"] = authorization
+        for name, value in request.headers:
+            headers.add(name, value)
+        return headers

@@ -1,0 +1,103 @@
+"""A device as a ResourceSlice publishes it: attributes, capacity, counters, taints (resource.k8s.io/v1 `Device`)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from dra.objects.meta import ApiStruct
+
+type TaintEffect = Literal["None", "NoSchedule", "NoExecute"]
+
+
+class DeviceAttribute(ApiStruct, frozen=True, kw_only=True):
+    """One value: exactly one field is set. `version` is semver 2.0.0; lists need the gate DRAListTypeAttributes."""
+
+    int_: int | None = msgspec.field(name="int", default=None)
+    bool_: bool | None = msgspec.field(name="bool", default=None)
+    string: str | None = None
+    version: str | None = None
+    ints: tuple[int, ...] | None = None
+    bools: tuple[bool, ...] | None = None
+    strings: tuple[str, ...] | None = None
+    versions: tuple[str, ...] | None = None
+
+    @property
+    def value(self) -> int | bool | str | tuple[int, ...] | tuple[bool, ...] | tuple[str, ...] | None:
+        """The one value that is set, or None where a newer API has a kind that we do not know."""
+        fields = (
+            self.bool_, self.int_, self.string, self.version, self.bools, self.ints, self.strings, self.versions,
+        )  # fmt: skip
+        return next((value for value in fields if value is not None), None)
+
+
+class CapacityRange(ApiStruct, frozen=True, kw_only=True):
+    """A range of what one share may consume; quantities as texts."""
+
+    min: str
+    max: str | None = None
+    step: str | None = None
+
+
+class CapacityRequestPolicy(ApiStruct, frozen=True, kw_only=True):
+    """How a request for a share is rounded (KEP-5075)."""
+
+    default: str | None = None
+    valid_range: CapacityRange | None = None
+    valid_values: tuple[str, ...] = ()
+
+
+class DeviceCapacity(ApiStruct, frozen=True, kw_only=True):
+    """One capacity; the value is a quantity as text."""
+
+    value: str
+    request_policy: CapacityRequestPolicy | None = None
+
+
+class Counter(ApiStruct, frozen=True, kw_only=True):
+    """One counter; the value is a quantity as text."""
+
+    value: str
+
+
+class CounterSet(ApiStruct, frozen=True, kw_only=True):
+    """Named counters that devices of one pool draw on (KEP-4815)."""
+
+    name: str
+    counters: dict[str, Counter]
+
+
+class DeviceCounterConsumption(ApiStruct, frozen=True, kw_only=True):
+    """What a device draws from one counter set while it is allocated."""
+
+    counter_set: str
+    counters: dict[str, Counter]
+
+
+class DeviceTaint(ApiStruct, frozen=True, kw_only=True):
+    """A taint set by the driver. An effect that we do not know acts like None (API rule)."""
+
+    key: str
+    effect: str
+    value: str = ""
+    time_added: str | None = None
+
+
+class Device(ApiStruct, frozen=True, kw_only=True):
+    """One device of a slice; its name is unique in the pool."""
+
+    name: str
+    attributes: dict[str, DeviceAttribute] = {}
+    capacity: dict[str, DeviceCapacity] = {}
+    consumes_counters: tuple[DeviceCounterConsumption, ...] = ()
+    node_name: str | None = None
+    taints: tuple[DeviceTaint, ...] = ()
+    binding_conditions: tuple[str, ...] = ()
+    binding_failure_conditions: tuple[str, ...] = ()
+    allow_multiple_allocations: bool = False
+
+    def attribute(self, driver: str, identifier: str) -> object:
+        """An attribute's value by its identifier in the driver's own domain, written with or without that domain."""
+        found = self.attributes.get(identifier) or self.attributes.get(f"{driver}/{identifier}")
+        return found.value if found else None

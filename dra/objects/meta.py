@@ -1,0 +1,67 @@
+"""What every Kubernetes object carries, and how wire JSON becomes a frozen struct.
+
+The structs name what Portico reads; a field they do not know is ignored on reading. Bytes as received are kept beside
+the struct where an object is stored or written back (`gpuinventory`), so nothing is lost.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+
+from dra.errors import InvalidObjectError
+
+type JsonObject = dict[str, Any]
+
+
+class ApiStruct(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Base of all API structs: snake_case here, camelCase on the wire, unset fields not written."""
+
+
+class OwnerReference(ApiStruct, frozen=True, kw_only=True):
+    """Who owns an object; the garbage collector removes it with its owner."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    controller: bool = False
+
+
+class ObjectMeta(ApiStruct, frozen=True, kw_only=True):
+    """The part of metadata that Portico reads. Times are RFC 3339 texts, as the API server writes them."""
+
+    name: str = ""
+    generate_name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    owner_references: tuple[OwnerReference, ...] = ()
+
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+def decode(body: bytes | msgspec.Raw, kind: type[S]) -> S:
+    """Read one object from wire JSON; InvalidObjectError names the kind and the field that is missing or wrong."""
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.MsgspecError as error:
+        raise InvalidObjectError(f"{kind.__name__}: {error}") from error
+
+
+def encode(struct: msgspec.Struct) -> bytes:
+    """Wire JSON of a struct, fields in declared order."""
+    return msgspec.json.encode(struct)
+
+
+def to_json(struct: msgspec.Struct) -> JsonObject:
+    """The struct as plain JSON values."""
+    value: JsonObject = msgspec.to_builtins(struct)
+    return value

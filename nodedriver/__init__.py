@@ -1,0 +1,1 @@
+"""The node driver: publishes what a node's GPUs can serve and prepares what the scheduler allocated. Never Django."""

@@ -1,0 +1,87 @@
+"""What the hardware said: frozen values without behaviour. A GPU is keyed by its PCI address, since NVML's index moves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from typing import NewType
+
+PciAddress = NewType("PciAddress", str)  # "0000:65:00.0": four-digit domain, lower case
+GpuUUID = NewType("GpuUUID", str)
+MigUUID = NewType("MigUUID", str)
+
+
+class ComputeMode(IntEnum):
+    """NVML compute modes that the driver sets (nvmlComputeMode_t)."""
+
+    DEFAULT = 0
+    EXCLUSIVE_PROCESS = 3
+
+
+class MigModeChange(StrEnum):
+    """What switching MIG mode takes on this GPU (MIG User Guide, "Enable MIG Mode")."""
+
+    IMPOSSIBLE = "impossible"
+    WHEN_IDLE = "when-idle"  # Hopper and newer
+    NEEDS_RESET = "needs-reset"  # Ampere
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class MigPlacement:
+    """A possible GPU instance: NVML profile id, first memory slice, number of memory slices."""
+
+    profile_id: int
+    start: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MigProfileFacts:
+    """One GPU instance profile as NVML reports it for this GPU, with every legal start. Memory in bytes."""
+
+    id: int
+    name: str
+    compute_slices: int
+    memory: int
+    multiprocessors: int
+    copy_engines: int
+    decoders: int
+    encoders: int
+    jpeg_engines: int
+    ofa_engines: int
+    max_instances: int
+    placements: tuple[MigPlacement, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MigInstanceFacts:
+    """A GPU instance that exists. Without a compute instance `compute_instance_id` and `uuid` are None."""
+
+    gpu: PciAddress
+    placement: MigPlacement
+    gpu_instance_id: int
+    compute_instance_id: int | None
+    uuid: MigUUID | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuFacts:
+    """One GPU as NVML and sysfs describe it. Memory in bytes; `numa_node` and `pcie_root` are None when unknown."""
+
+    pci_address: PciAddress
+    uuid: GpuUUID
+    minor: int
+    product_name: str
+    brand: str
+    architecture: str
+    compute_capability: tuple[int, int]
+    driver_version: str
+    cuda_driver_version: tuple[int, int]
+    memory: int
+    numa_node: int | None
+    pcie_root: str | None
+    mig_mode_change: MigModeChange
+    mig_enabled: bool
+    compute_mode: ComputeMode
+    profiles: tuple[MigProfileFacts, ...]
+    instances: tuple[MigInstanceFacts, ...]

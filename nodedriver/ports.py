@@ -1,0 +1,75 @@
+"""What the driver's verbs may ask of the outside: GPUs, the MPS supervisor. The doors fulfil these protocols."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from nodedriver.facts import ComputeMode, GpuFacts, MigInstanceFacts, MigPlacement, PciAddress
+
+
+class GpuError(Exception):
+    """The hardware or NVML said no. The text names the GPU, the call and NVML's reason."""
+
+
+class MpsError(Exception):
+    """The MPS supervisor, or a control daemon of its, said no or did not answer in time."""
+
+
+class Gpus(Protocol):
+    """The GPUs of this node. `nodedriver.nvml` is the real door. All methods raise GpuError, and no others."""
+
+    def facts(self) -> tuple[GpuFacts, ...]:
+        """Every GPU as it is now, ordered by PCI address."""
+
+    def create_mig(self, gpu: PciAddress, placement: MigPlacement) -> MigInstanceFacts:
+        """Make the GPU instance and the compute instance that fills it; switch MIG mode on first where that is immediate.
+
+        An instance that already exists at exactly this placement is completed (compute instance) and returned.
+        """
+
+    def remove_mig(self, gpu: PciAddress, placement: MigPlacement) -> None:
+        """Remove that instance, then MIG mode if the GPU is empty and can switch when idle. Absent counts as done."""
+
+    def find_mig(self, gpu: PciAddress, placement: MigPlacement) -> MigInstanceFacts | None:
+        """The instance at exactly this placement, also one without a compute instance."""
+
+    def set_compute_mode(self, gpu: PciAddress, mode: ComputeMode) -> None:
+        """Set the compute mode of a whole GPU (never of a GPU in MIG mode)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MpsDaemonSpec:
+    """One control daemon: what it serves and the defaults its server starts with.
+
+    `device` is the UUID of a GPU or MIG device and names the daemon. `thread_percentage` and `memory_limit` (bytes) are
+    the defaults that future servers take; None leaves MPS's own (100 %, all memory).
+    """
+
+    device: str
+    thread_percentage: int | None = None
+    memory_limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MpsDaemonStatus:
+    """What the daemon itself answers, read back from it; not what was asked for."""
+
+    device: str
+    pipe_directory: str
+    thread_percentage: float
+    memory_limit: int | None
+    clients: tuple[int, ...] = field(default=())
+
+
+class Mps(Protocol):
+    """The MPS supervisor (`nodedriver.mpsd`, a process of its own). All methods raise MpsError, and no others."""
+
+    def ensure(self, spec: MpsDaemonSpec) -> MpsDaemonStatus:
+        """Start the daemon if needed, set its defaults, wait until it answers, and read them back. Repeating is safe."""
+
+    def remove(self, device: str) -> None:
+        """Stop the daemon of that device and remove its folders. Absent counts as done."""
+
+    def list(self) -> tuple[MpsDaemonStatus, ...]:
+        """Every daemon that runs now."""
