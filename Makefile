@@ -1,0 +1,67 @@
+# Four words: check (seconds), test (everything), demo, bench. Each does its own set-up.
+# PYTHON=/path/to/python chooses the interpreter; NODE=0 leaves out the tests that need root and a kubelet.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help check pure test demo bench lock go-builds packages
+
+VENV := .venv
+BIN := $(VENV)/bin
+DEMO_VENV := build/demo-venv
+NODE ?= 1
+FULL ?= 0
+DJANGO_TESTS := tests/portal tests/gpuinventory tests/claims
+SERVICES := cluster or node or browser or postgres or redis
+export PORTICO_NODE := $(NODE)
+
+help:
+	@echo "make demo    the portal, its workers and a node driver on a cluster of their own; prints one address"
+	@echo "make test    everything: installs and starts what the tests need (FULL=1: also what takes long, NODE=0: no kubelet)"
+	@echo "make check   the quick part of test: format, lint, types, import contracts, pure tests"
+	@echo "make bench NAME=echo    one benchmark, against a peer or a floor of the same run"
+
+$(VENV)/.installed: requirements/dev.txt
+	@python=$$(scripts/find-python); echo "portico: setting up $(VENV) with $$python" >&2; \
+	  [ -x $(BIN)/python ] || "$$python" -m venv $(VENV); \
+	  $(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@touch $@
+
+$(DEMO_VENV)/.installed: requirements/demo.txt
+	@python=$$(scripts/find-python); echo "portico: setting up $(DEMO_VENV) with $$python" >&2; mkdir -p build; \
+	  [ -x $(DEMO_VENV)/bin/python ] || "$$python" -m venv $(DEMO_VENV); \
+	  $(DEMO_VENV)/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/demo.txt
+	@touch $@
+
+check: $(VENV)/.installed
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q -m "not ($(SERVICES) or slow)"
+
+packages:
+	@scripts/system-packages "make test" runc busybox-static iproute2 openssl postgresql redis-server chromium git
+
+go-builds: $(VENV)/.installed
+	@scripts/check-go
+	$(BIN)/python -m tests.cluster.build --all
+
+test: packages go-builds check
+	$(BIN)/python -m pytest -m "($(SERVICES)) and not slow" --durations=15
+	PORTICO_TEST_DATABASE=postgres $(BIN)/python -m pytest -q $(DJANGO_TESTS) -m "not slow"
+	@if [ "$(FULL)" = 1 ]; then $(BIN)/python -m pytest -m slow --durations=15; fi
+
+demo: $(DEMO_VENV)/.installed
+	@scripts/check-go
+	@scripts/system-packages "make demo" runc busybox-static iproute2 openssl redis-server
+	@exec $(DEMO_VENV)/bin/python -m tests.cluster.demo
+
+bench: $(VENV)/.installed
+	@[ -n "$(NAME)" ] || { echo "portico: which one? make bench NAME=echo" >&2; exit 2; }
+	@exec $(BIN)/python -m benchmarks $(NAME)
+
+# Lock files carry versions and hashes, and no download addresses.
+lock: $(VENV)/.installed
+	@$(BIN)/python -m pip install -q --disable-pip-version-check uv
+	env -u PIP_FIND_LINKS $(BIN)/python scripts/lock.py
