@@ -1,4 +1,4 @@
 """The domain of Dynamic Resource Allocation: objects, quantities, MIG geometry, pools, and the door to Kubernetes.
 
-Pure but for `dra.kube.client`: no I/O, clock, randomness, logging or Django. The floors stand in docs/dev/architecture.md.
+Pure but for `dra.kube.client`: no I/O, clock, randomness, logging or Django. Its floors: docs/dev/architecture.md.
 """

@@ -55,7 +55,7 @@ def is_dns_subdomain(text: str) -> bool:
 
 
 def check_driver_name(text: str) -> str:
-    """Return the driver name, or raise InvalidNameError: a DNS subdomain of at most 63 characters (ResourceSlice API)."""
+    """Return the driver name, or raise InvalidNameError: a DNS subdomain of at most 63 characters."""
     if len(text) > MAX_LABEL or not is_dns_subdomain(text):
         raise InvalidNameError(
             f"driver name {text!r} is not a DNS subdomain of at most {MAX_LABEL} characters, such as gpu.portico.dev"

@@ -21,7 +21,9 @@ _BINARY: Final = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
 _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY_SUFFIX: Final = {power: suffix for suffix, power in _BINARY.items()} | {0: ""}
 _DECIMAL_SUFFIX: Final = {power: suffix for suffix, power in _DECIMAL.items()}
-_MAX_LENGTH: Final = 256  # far past any value that survives the cap; with the next line it bounds the work for hostile input
+_MAX_LENGTH: Final = (
+    256  # far past any value that survives the cap; with the next line it bounds the work for hostile input
+)
 _MAX_EXPONENT: Final = 10_000
 
 

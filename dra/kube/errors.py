@@ -1,13 +1,13 @@
-"""What the API server, or the way to it, can answer instead of an object. Library classes never leave `dra.kube.client`.
+"""What the API server, or the way to it, can answer instead of an object. Library classes never leave the client.
 
-    KubeError
-    +-- UnreachableError      no answer: refused, timed out, TLS
-    +-- RefusedError          an answer with a Status; `message` is the server's own sentence
-        +-- UnauthorizedError 401, ForbiddenError 403, NotFoundError 404
-        +-- AlreadyExistsError, ConflictError 409
-        +-- GoneError         410: list again
-        +-- InvalidError      400 and 422
-        +-- BusyError         429 and 5xx: try again later
+KubeError
++-- UnreachableError      no answer: refused, timed out, TLS
++-- RefusedError          an answer with a Status; `message` is the server's own sentence
+    +-- UnauthorizedError 401, ForbiddenError 403, NotFoundError 404
+    +-- AlreadyExistsError, ConflictError 409
+    +-- GoneError         410: list again
+    +-- InvalidError      400 and 422
+    +-- BusyError         429 and 5xx: try again later
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ _BY_CODE: dict[int, type[RefusedError]] = {
 
 def refused(*, code: int, reason: str, message: str) -> RefusedError:
     """The error that means this Status."""
-    kind = _BY_CODE.get(code, BusyError if code >= 500 else RefusedError)  # noqa: PLR2004
+    kind = _BY_CODE.get(code, BusyError if code >= 500 else RefusedError)
     if kind is ConflictError and reason == "AlreadyExists":
         kind = AlreadyExistsError
     return kind(code=code, reason=reason, message=message)

@@ -96,10 +96,9 @@ def watch(
     resource_version: str = "",
     initial_events: bool = False,
     seconds: int = 60,
-    namespace: str = "",
     field_selector: str = "",
 ) -> Request:
-    """Follow a collection for at most so many seconds, with bookmarks.
+    """Follow a collection, in all namespaces, for at most so many seconds, with bookmarks.
 
     With `initial_events` the server first sends every object as ADDED and ends the list with a marked bookmark
     (KEP-3157); a server that can't do that answers 422.
@@ -110,7 +109,7 @@ def watch(
     )  # fmt: skip
     if initial_events:
         query += (("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan"))
-    return Request("GET", path_of(resource, namespace=namespace), _given(query))
+    return Request("GET", path_of(resource), _given(query))
 
 
 def create(
@@ -134,18 +133,16 @@ def merge_patch(resource: Resource, name: str, body: bytes, *, namespace: str = 
     return Request("PATCH", path, _WRITE, (("Content-Type", "application/merge-patch+json"),), body)
 
 
-def apply(
-    resource: Resource, name: str, body: bytes, *, manager: str, namespace: str = "", subresource: str = ""
-) -> Request:
-    """Server-side apply of our own fields, as that field manager; conflicts are taken over."""
-    path = path_of(resource, namespace=namespace, name=name, subresource=subresource)
+def apply(path: str, body: bytes, *, manager: str) -> Request:
+    """Server-side apply of our own fields to the object at that path (`path_of`), as that field manager.
+
+    Conflicts are taken over: what we apply is ours alone.
+    """
     query = (("fieldManager", manager), ("force", "true"), ("fieldValidation", "Strict"))
     return Request("PATCH", path, query, (("Content-Type", "application/apply-patch+yaml"),), body)
 
 
-def delete(
-    resource: Resource, name: str, *, namespace: str = "", uid: str = "", resource_version: str = ""
-) -> Request:
+def delete(resource: Resource, name: str, *, namespace: str = "", uid: str = "", resource_version: str = "") -> Request:
     """Remove one object; with a uid or resourceVersion only if it still is that one (else 409)."""
     preconditions = dict(_given((("uid", uid), ("resourceVersion", resource_version))))
     options = {"apiVersion": "v1", "kind": "DeleteOptions"} | (

@@ -71,15 +71,30 @@ class MigModel:
         raise KeyError(name)
 
 
-def _gi(
-    name: str, id: int, index: int, slices: str, starts: tuple[int, ...], most: int,
-    mib: int | None, sm: int | None, engines: tuple[int, int, int, int, int] | None,
+def _gi(  # noqa: PLR0917  # a row of the table below
+    name: str,
+    id_: int,
+    index: int,
+    slices: str,
+    starts: tuple[int, ...],
+    most: int,
+    mib: int | None,
+    sm: int | None,
+    engines: tuple[int, int, int, int, int] | None,
 ) -> MigProfile:
     """A table row. `slices` is "compute/memory"; `engines` is copy, decoder, encoder, jpeg, ofa."""
     compute, memory = slices.split("/")
     return MigProfile(
-        name=name, id=id, index=index, compute_slices=int(compute), memory_slices=int(memory), starts=starts,
-        max_instances=most, memory_mib=mib, multiprocessors=sm, engines=Engines(*engines) if engines else None,
+        name=name,
+        id=id_,
+        index=index,
+        compute_slices=int(compute),
+        memory_slices=int(memory),
+        starts=starts,
+        max_instances=most,
+        memory_mib=mib,
+        multiprocessors=sm,
+        engines=Engines(*engines) if engines else None,
     )
 
 
@@ -98,7 +113,7 @@ MODELS: tuple[MigModel, ...] = (
         ),
     ),
     MigModel(
-        name="A100-40GB", product_names=("NVIDIA A100-SXM4-40GB", "NVIDIA A100-PCIE-40GB", "NVIDIA A800 40GB",), pci_device_ids=(0x20B010DE, 0x20B110DE, 0x20F110DE, 0x20F610DE,),
+        name="A100-40GB", product_names=("NVIDIA A100-SXM4-40GB", "NVIDIA A100-PCIE-40GB", "NVIDIA A800 40GB"), pci_device_ids=(0x20B010DE, 0x20B110DE, 0x20F110DE, 0x20F610DE),
         architecture="Ampere", nvml_architecture=7, compute_capability=(8, 0), total_memory_mib=40960,
         memory_slices=8, compute_slices=7, mode_change=ModeChange.GPU_RESET,
         profiles=(
@@ -112,7 +127,7 @@ MODELS: tuple[MigModel, ...] = (
         ),
     ),
     MigModel(
-        name="A100-80GB", product_names=("NVIDIA A100-SXM4-80GB", "NVIDIA A100 80GB PCIe", "NVIDIA A800 80GB",), pci_device_ids=(0x20B210DE, 0x20B510DE, 0x20F310DE, 0x20F510DE,),
+        name="A100-80GB", product_names=("NVIDIA A100-SXM4-80GB", "NVIDIA A100 80GB PCIe", "NVIDIA A800 80GB"), pci_device_ids=(0x20B210DE, 0x20B510DE, 0x20F310DE, 0x20F510DE),
         architecture="Ampere", nvml_architecture=7, compute_capability=(8, 0), total_memory_mib=81920,
         memory_slices=8, compute_slices=7, mode_change=ModeChange.GPU_RESET,
         profiles=(
@@ -126,7 +141,7 @@ MODELS: tuple[MigModel, ...] = (
         ),
     ),
     MigModel(
-        name="H100-80GB", product_names=("NVIDIA H100 80GB HBM3", "NVIDIA H100 PCIe", "NVIDIA H800",), pci_device_ids=(0x233010DE, 0x233110DE, 0x232210DE, 0x232410DE,),
+        name="H100-80GB", product_names=("NVIDIA H100 80GB HBM3", "NVIDIA H100 PCIe", "NVIDIA H800"), pci_device_ids=(0x233010DE, 0x233110DE, 0x232210DE, 0x232410DE),
         architecture="Hopper", nvml_architecture=9, compute_capability=(9, 0), total_memory_mib=81559,
         memory_slices=8, compute_slices=7, mode_change=ModeChange.IMMEDIATE_WHEN_IDLE,
         profiles=(
@@ -140,7 +155,7 @@ MODELS: tuple[MigModel, ...] = (
         ),
     ),
     MigModel(
-        name="H100-94GB", product_names=("NVIDIA H100 NVL", "NVIDIA H800 NVL",), pci_device_ids=(0x232110DE, 0x233A10DE,),
+        name="H100-94GB", product_names=("NVIDIA H100 NVL", "NVIDIA H800 NVL"), pci_device_ids=(0x232110DE, 0x233A10DE),
         architecture="Hopper", nvml_architecture=9, compute_capability=(9, 0), total_memory_mib=95830,
         memory_slices=8, compute_slices=7, mode_change=ModeChange.IMMEDIATE_WHEN_IDLE,
         profiles=(
@@ -154,7 +169,7 @@ MODELS: tuple[MigModel, ...] = (
         ),
     ),
     MigModel(
-        name="H100-96GB", product_names=("NVIDIA GH200 480GB (H100 96GB)", "NVIDIA H100 96GB",), pci_device_ids=(0x234210DE, 0x233D10DE, 0x20B610DE,),
+        name="H100-96GB", product_names=("NVIDIA GH200 480GB (H100 96GB)", "NVIDIA H100 96GB"), pci_device_ids=(0x234210DE, 0x233D10DE, 0x20B610DE),
         architecture="Hopper", nvml_architecture=9, compute_capability=(9, 0), total_memory_mib=97871,
         memory_slices=8, compute_slices=7, mode_change=ModeChange.IMMEDIATE_WHEN_IDLE,
         profiles=(
@@ -168,7 +183,7 @@ MODELS: tuple[MigModel, ...] = (
         ),
     ),
     MigModel(
-        name="H200-141GB", product_names=("NVIDIA H200", "NVIDIA H200 NVL",), pci_device_ids=(0x233510DE, 0x233B10DE,),
+        name="H200-141GB", product_names=("NVIDIA H200", "NVIDIA H200 NVL"), pci_device_ids=(0x233510DE, 0x233B10DE),
         architecture="Hopper", nvml_architecture=9, compute_capability=(9, 0), total_memory_mib=143771,
         memory_slices=8, compute_slices=7, mode_change=ModeChange.IMMEDIATE_WHEN_IDLE,
         profiles=(

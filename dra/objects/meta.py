@@ -48,7 +48,7 @@ class ObjectMeta(ApiStruct, frozen=True, kw_only=True):
 S = TypeVar("S", bound=msgspec.Struct)
 
 
-def decode(body: bytes | msgspec.Raw, kind: type[S]) -> S:
+def decode[S: msgspec.Struct](body: bytes | msgspec.Raw, kind: type[S]) -> S:
     """Read one object from wire JSON; InvalidObjectError names the kind and the field that is missing or wrong."""
     try:
         return msgspec.json.decode(body, type=kind)

@@ -1,0 +1,1 @@
+"""MIG geometry without hardware: profiles, placements, counters."""
