@@ -1,0 +1,146 @@
+"""One process's NVML session: how often it was initialised, and what its opaque handles mean.
+
+A handle is a number that only this process knows; it names a card, an instance or a MIG device, and is looked up in the
+present state at every use, so that a handle to something destroyed is refused as NVML refuses it.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from simulator.silicon import pointers
+from simulator.silicon.hardware import ComputeInstance, Gpu, GpuInstance, NvmlReturn
+from simulator.silicon.rules import Refused
+from simulator.silicon.state import State
+
+
+@dataclass(frozen=True, slots=True)
+class GpuKey:
+    """A whole card."""
+
+    pci_address: str
+
+
+@dataclass(frozen=True, slots=True)
+class GpuInstanceKey:
+    """A GPU instance, by its creation number."""
+
+    pci_address: str
+    created: int
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeInstanceKey:
+    """A compute instance, by the creation numbers of its GPU instance and itself."""
+
+    pci_address: str
+    gi_created: int
+    created: int
+
+
+@dataclass(frozen=True, slots=True)
+class MigDeviceKey:
+    """A MIG device: a compute instance seen as an nvmlDevice_t."""
+
+    pci_address: str
+    gi_created: int
+    created: int
+
+
+type Key = GpuKey | GpuInstanceKey | ComputeInstanceKey | MigDeviceKey
+
+_FIRST_HANDLE = 0x7F0000001000
+_HANDLE_STEP = 0x40
+
+
+class Session:
+    """Handles and reference count of one process. Threads may call at the same time."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.references = 0
+        self._keys: dict[int, Key] = {}
+        self._handles: dict[Key, int] = {}
+        self._given = 0
+        self._lock = threading.Lock()
+
+    def init(self) -> None:
+        with self._lock:
+            self.references += 1
+
+    def shutdown(self) -> None:
+        """Count down; the last shutdown makes every handle stale."""
+        with self._lock:
+            self.references -= 1
+            if self.references == 0:
+                self._keys.clear()
+                self._handles.clear()
+
+    def handle(self, key: Key) -> int:
+        """The handle of a thing: the same each time within a session."""
+        with self._lock:
+            if key not in self._handles:
+                handle = _FIRST_HANDLE + self._given * _HANDLE_STEP
+                self._given += 1
+                self._handles[key] = handle
+                self._keys[handle] = key
+            return self._handles[key]
+
+    def key(self, handle: Any) -> Key:
+        """What a handle names; INVALID_ARGUMENT when this session never gave it."""
+        found = self._keys.get(pointers.handle_value(handle))
+        if found is None:
+            raise Refused(NvmlReturn.INVALID_ARGUMENT)
+        return found
+
+    def gpu(self, handle: Any) -> Gpu:
+        """The card behind an nvmlDevice_t; INVALID_ARGUMENT for a MIG device handle."""
+        key = self.key(handle)
+        if not isinstance(key, GpuKey):
+            raise Refused(NvmlReturn.INVALID_ARGUMENT)
+        return self.gpu_at(key.pci_address)
+
+    def gpu_at(self, pci_address: str) -> Gpu:
+        for gpu in self.state.read().gpus:
+            if gpu.pci_address == pci_address:
+                return gpu
+        raise Refused(NvmlReturn.INVALID_ARGUMENT)
+
+    def gpu_instance_key(self, handle: Any) -> GpuInstanceKey:
+        key = self.key(handle)
+        if not isinstance(key, GpuInstanceKey):
+            raise Refused(NvmlReturn.INVALID_ARGUMENT)
+        return key
+
+    def compute_instance_key(self, handle: Any) -> ComputeInstanceKey:
+        key = self.key(handle)
+        if not isinstance(key, ComputeInstanceKey):
+            raise Refused(NvmlReturn.INVALID_ARGUMENT)
+        return key
+
+    def mig_device_key(self, handle: Any) -> MigDeviceKey:
+        key = self.key(handle)
+        if not isinstance(key, MigDeviceKey):
+            raise Refused(NvmlReturn.INVALID_ARGUMENT)
+        return key
+
+    def gpu_instance(self, handle: Any) -> tuple[Gpu, GpuInstance]:
+        """The GPU instance behind a handle; INVALID_ARGUMENT when it was destroyed."""
+        key = self.gpu_instance_key(handle)
+        gpu = self.gpu_at(key.pci_address)
+        return gpu, _created(gpu.gpu_instances, key.created)
+
+    def compute_instance(self, key: ComputeInstanceKey | MigDeviceKey) -> tuple[Gpu, GpuInstance, ComputeInstance]:
+        """The compute instance that a key names; INVALID_ARGUMENT when it was destroyed."""
+        gpu = self.gpu_at(key.pci_address)
+        gi = _created(gpu.gpu_instances, key.gi_created)
+        return gpu, gi, _created(gi.compute_instances, key.created)
+
+
+def _created[T: (GpuInstance, ComputeInstance)](instances: tuple[T, ...], created: int) -> T:
+    for instance in instances:
+        if instance.created == created:
+            return instance
+    raise Refused(NvmlReturn.INVALID_ARGUMENT)

@@ -1,0 +1,110 @@
+"""The hardware's state in one JSON file, shared by every process that looks at the same cards.
+
+A change reads, decides and writes under an flock on a file beside it, and renames the new text into place: a reader
+needs no lock, and a writer killed at any point leaves the old state or the new one. What the kernel would clean up when
+a process dies (its context and memory, its MPS daemon) is left out when reading.
+"""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from simulator.silicon import tree
+from simulator.silicon.hardware import Gpu, Injection, MpsDaemon, Process, Silicon
+
+_DECODER = msgspec.json.Decoder(Silicon)
+
+
+class State:
+    """The file. `read` gives the hardware as it is now, `change` replaces it by what a pure step makes of it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._cached: tuple[bytes, Silicon] | None = None
+
+    def read(self) -> Silicon:
+        """The hardware now. Without a lock: the file is only ever replaced whole."""
+        text = self.path.read_bytes()
+        cached = self._cached
+        if cached is None or cached[0] != text:
+            self._cached = cached = (text, _DECODER.decode(text))
+        return _without_the_dead(cached[1])
+
+    def change[T](self, step: Callable[[Silicon], tuple[Silicon, T]]) -> T:
+        """Apply `step` to the hardware as the only writer. What `step` raises leaves everything as it was."""
+        with self._locked():
+            silicon, answer = step(_without_the_dead(_DECODER.decode(self.path.read_bytes())))
+            self._write(silicon)
+        return answer
+
+    def change_gpu[T](self, pci_address: str, step: Callable[[Gpu], tuple[Gpu, T]]) -> T:
+        """Apply `step` to one card, as `change` does."""
+
+        def on_silicon(silicon: Silicon) -> tuple[Silicon, T]:
+            gpu, answer = step(next(g for g in silicon.gpus if g.pci_address == pci_address))
+            return with_gpu(silicon, gpu), answer
+
+        return self.change(on_silicon)
+
+    def create(self, silicon: Silicon) -> None:
+        """Write the first state."""
+        with self._locked():
+            self._write(silicon)
+
+    def inject(self, injection: Injection) -> None:
+        """Let the next call of one NVML function fail or stall."""
+        self.change(lambda silicon: (replace(silicon, injections=(*silicon.injections, injection)), None))
+
+    def _write(self, silicon: Silicon) -> None:
+        text = msgspec.json.format(msgspec.json.encode(silicon), indent=1)
+        aside = self.path.with_name(self.path.name + ".next")
+        aside.write_bytes(text)
+        aside.replace(self.path)
+        tree.keep_in_step(self.path.parent, silicon, text)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with self.path.with_name(self.path.name + ".lock").open("ab") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+def with_gpu(silicon: Silicon, gpu: Gpu) -> Silicon:
+    """The same hardware with one card replaced, found by its PCI address."""
+    return replace(silicon, gpus=tuple(gpu if g.pci_address == gpu.pci_address else g for g in silicon.gpus))
+
+
+def start_time(pid: int) -> int | None:
+    """Start time of a process in clock ticks (proc(5), stat field 22), or None when it is dead or a zombie."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    fields = stat[stat.rindex(")") + 2 :].split()
+    return None if fields[0] in ("Z", "X") else int(fields[19])
+
+
+def _without_the_dead(silicon: Silicon) -> Silicon:
+    if not silicon.mps_daemons and not any(gpu.processes for gpu in silicon.gpus):
+        return silicon
+    daemons = tuple(daemon for daemon in silicon.mps_daemons if _is_alive(daemon))
+    servers = {server.pid for daemon in daemons for server in daemon.servers}
+    gpus = tuple(
+        replace(gpu, processes=tuple(p for p in gpu.processes if _holds_on(p, servers))) for gpu in silicon.gpus
+    )
+    return replace(silicon, mps_daemons=daemons, gpus=gpus)
+
+
+def _is_alive(process: Process | MpsDaemon) -> bool:
+    return start_time(process.pid) == process.started
+
+
+def _holds_on(process: Process, servers: set[int]) -> bool:
+    """Whether the process still has its context; an MPS client's is its server's."""
+    return _is_alive(process) and (process.server_pid is None or process.server_pid in servers)
