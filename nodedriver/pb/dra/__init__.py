@@ -1,0 +1,1 @@
+"""NodePrepareResources and NodeUnprepareResources: one package per version of the API."""

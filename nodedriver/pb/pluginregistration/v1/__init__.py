@@ -1,0 +1,1 @@
+"""pluginregistration, the only version in use."""
