@@ -1,0 +1,202 @@
+"""The driver's settings: defaults, then the environment, then flags; validated once, frozen afterwards.
+
+The only reader of the environment on the node side. Every path is a setting, so that the driver also runs without root.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dra.errors import InvalidNameError, InvalidQuantityError
+from dra.names import check_driver_name, is_dns_subdomain
+from dra.quantity import parse_quantity
+from nodedriver.logs import LEVELS
+
+SOCKET_PATH_LIMIT = 107  # bytes; sun_path of unix(7) holds 108 with its NUL
+
+
+class ConfigError(Exception):
+    """A setting is wrong. The text names the setting, its value and what is allowed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """All settings. `driver_root` is NVIDIA's driver as this process sees it, `host_driver_root` as the node does.
+
+    `mps_reserve` is in bytes: memory of a shared device that no share is given, for the contexts of its clients.
+    `kubeconfig` is None in a pod, whose ServiceAccount is used.
+    """
+
+    driver_name: str
+    node_name: str
+    plugin_dir: Path
+    registrar_dir: Path
+    cdi_dir: Path
+    proc_root: Path
+    sys_root: Path
+    dev_root: Path
+    driver_root: Path
+    host_driver_root: Path
+    kubeconfig: str | None
+    mps_reserve: int
+    log_level: str
+
+    @property
+    def dra_socket(self) -> Path:
+        """Where the DRA service answers; GetInfo tells the kubelet."""
+        return self.plugin_dir / "dra.sock"
+
+    @property
+    def registration_socket(self) -> Path:
+        """Where the kubelet's plugin watcher finds us."""
+        return self.registrar_dir / f"{self.driver_name}-reg.sock"
+
+    @property
+    def mps_dir(self) -> Path:
+        """The MPS supervisor's folder: its socket and the pipe folders of its daemons."""
+        return self.plugin_dir / "mps"
+
+    @property
+    def mps_socket(self) -> Path:
+        """Where the MPS supervisor answers."""
+        return self.mps_dir / "mpsd.sock"
+
+    @property
+    def checkpoint_file(self) -> Path:
+        """Which resource claims are prepared."""
+        return self.plugin_dir / "checkpoint.json"
+
+    @property
+    def locks_dir(self) -> Path:
+        """Lock files, one per GPU and one for the checkpoint."""
+        return self.plugin_dir / "locks"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting: its flag, its environment variable, its default ("" = derived or required) and what it means."""
+
+    flag: str
+    variable: str
+    default: str
+    help: str
+
+    @property
+    def key(self) -> str:
+        return self.flag.removeprefix("--").replace("-", "_")
+
+
+SETTINGS = (
+    Setting(
+        "--driver-name", "PORTICO_DRIVER_NAME", "gpu.portico.dev", "name of the DRA driver: sockets, slices, config"
+    ),
+    Setting("--node-name", "NODE_NAME", "", "name of the Node object of this machine (required)"),
+    Setting("--kubelet-dir", "PORTICO_KUBELET_DIR", "/var/lib/kubelet", "root folder of the kubelet (its --root-dir)"),
+    Setting("--plugin-dir", "PORTICO_PLUGIN_DIR", "", "our own folder; default <kubelet dir>/plugins/<driver name>"),
+    Setting("--registrar-dir", "PORTICO_REGISTRAR_DIR", "", "default <kubelet dir>/plugins_registry"),
+    Setting("--cdi-dir", "PORTICO_CDI_DIR", "/var/run/cdi", "where the container runtime reads generated CDI specs"),
+    Setting("--proc-root", "PORTICO_PROC_ROOT", "/proc", "the node's /proc"),
+    Setting("--sys-root", "PORTICO_SYS_ROOT", "/sys", "the node's /sys"),
+    Setting("--dev-root", "PORTICO_DEV_ROOT", "/dev", "the node's /dev"),
+    Setting("--driver-root", "PORTICO_DRIVER_ROOT", "/", "NVIDIA's driver, as this process sees it"),
+    Setting("--host-driver-root", "PORTICO_HOST_DRIVER_ROOT", "", "the same, as the node sees it; default: alike"),
+    Setting(
+        "--kubeconfig", "PORTICO_KUBECONFIG", "", "file with the cluster's address; default: the pod's own account"
+    ),
+    Setting("--mps-reserve", "PORTICO_MPS_RESERVE", "512Mi", "memory of a shared device that is given to no share"),
+    Setting("--log-level", "PORTICO_LOG_LEVEL", "info", f"least level of what is logged: {', '.join(LEVELS)}"),
+)
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """Add every setting to a parser. A flag that is not given stays None, so that the environment counts."""
+    for setting in SETTINGS:
+        default = f", default {setting.default}" if setting.default else ""
+        parser.add_argument(setting.flag, help=f"{setting.help} (or {setting.variable}{default})")
+
+
+def load_config(flags: argparse.Namespace, environment: Mapping[str, str]) -> Config:
+    """The settings of this process; ConfigError names the first one that is wrong."""
+    values = {setting.key: _value_of(setting, flags, environment) for setting in SETTINGS}
+    driver_name = _driver_name(values["driver_name"])
+    kubelet_dir = _folder(values, "kubelet_dir", "")
+    driver_root = _folder(values, "driver_root", "")
+    config = Config(
+        driver_name=driver_name,
+        node_name=_node_name(values["node_name"]),
+        plugin_dir=_folder(values, "plugin_dir", f"{kubelet_dir}/plugins/{driver_name}"),
+        registrar_dir=_folder(values, "registrar_dir", f"{kubelet_dir}/plugins_registry"),
+        cdi_dir=_folder(values, "cdi_dir", ""),
+        proc_root=_folder(values, "proc_root", ""),
+        sys_root=_folder(values, "sys_root", ""),
+        dev_root=_folder(values, "dev_root", ""),
+        driver_root=driver_root,
+        host_driver_root=_folder(values, "host_driver_root", str(driver_root)),
+        kubeconfig=values["kubeconfig"] or None,
+        mps_reserve=_bytes(values, "mps_reserve"),
+        log_level=_one_of(values, "log_level", LEVELS),
+    )
+    check_sockets((config.dra_socket, config.registration_socket, config.mps_socket))
+    return config
+
+
+def check_sockets(paths: Sequence[Path]) -> None:
+    """ConfigError for the first path that no unix socket can be bound to, with both numbers."""
+    for path in paths:
+        length = len(str(path).encode())
+        if length > SOCKET_PATH_LIMIT:
+            raise ConfigError(
+                f"the socket path {path} has {length} bytes and at most {SOCKET_PATH_LIMIT} can be bound: "
+                "choose a shorter --plugin-dir, --registrar-dir or --driver-name"
+            )
+
+
+def _value_of(setting: Setting, flags: argparse.Namespace, environment: Mapping[str, str]) -> str:
+    flag = getattr(flags, setting.key, None)
+    return str(flag) if flag is not None else environment.get(setting.variable) or setting.default
+
+
+def _flag(key: str) -> str:
+    setting = next(setting for setting in SETTINGS if setting.key == key)
+    return f"{setting.flag} ({setting.variable})"
+
+
+def _driver_name(text: str) -> str:
+    try:
+        return check_driver_name(text)
+    except InvalidNameError as error:
+        raise ConfigError(f"{_flag('driver_name')}: {error}") from error
+
+
+def _node_name(text: str) -> str:
+    if not text:
+        raise ConfigError(f"{_flag('node_name')} is not set: give the name of this machine's Node object")
+    if not is_dns_subdomain(text):
+        raise ConfigError(f"{_flag('node_name')}: {text!r} is not a node name (a DNS subdomain)")
+    return text
+
+
+def _folder(values: Mapping[str, str], key: str, default: str) -> Path:
+    path = Path(values[key] or default)
+    if not path.is_absolute():
+        raise ConfigError(f"{_flag(key)}: {str(path)!r} is not an absolute path")
+    return path
+
+
+def _bytes(values: Mapping[str, str], key: str) -> int:
+    try:
+        quantity = parse_quantity(values[key])
+    except InvalidQuantityError as error:
+        raise ConfigError(f"{_flag(key)}: {error}") from error
+    if quantity.nano < 0:
+        raise ConfigError(f"{_flag(key)}: {values[key]!r} is negative; give a size in bytes, such as 512Mi or 0")
+    return quantity.value
+
+
+def _one_of(values: Mapping[str, str], key: str, allowed: Mapping[str, int]) -> str:
+    if values[key] not in allowed:
+        raise ConfigError(f"{_flag(key)}: {values[key]!r} is none of {', '.join(allowed)}")
+    return values[key]

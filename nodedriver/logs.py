@@ -1,0 +1,29 @@
+"""Logs of the node side: one JSON object a line on stdout, or readable text where a person watches.
+
+The only place that configures structlog. Who logs binds its keys at its door (`op_id` for a call of the kubelet).
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import structlog
+
+LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+
+
+def configure(level: str, *, component: str) -> None:
+    """Log from that level (a key of LEVELS) on, every line with the component's name and an RFC 3339 time in UTC."""
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
+        logger_factory=structlog.PrintLoggerFactory(sys.stdout),
+    )
+    structlog.contextvars.bind_contextvars(component=component)
