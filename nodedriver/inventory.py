@@ -1,0 +1,287 @@
+"""Facts about GPUs to the devices that a node publishes and to what prepare must know of each. Pure and deterministic.
+
+Every mode that a card can serve is a device, and all devices of a card draw on one counter set, so that the scheduler
+itself excludes what cannot coexist. Attributes carry no domain and so belong to the driver's own, whatever its name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from dra.mig.counters import Contents, card_contents, counter_set, draw, draw_everything
+from dra.mig.placement import PlacedProfile, best_first, device_name_form
+from dra.objects import (
+    CapacityRange,
+    CapacityRequestPolicy,
+    CounterSet,
+    Device,
+    DeviceAttribute,
+    DeviceCapacity,
+    DeviceCounterConsumption,
+    DeviceTaint,
+)
+from dra.quantity import Format, Quantity
+from dra.slices import SliceContent
+from nodedriver.facts import GpuFacts, MigModeChange, MigPlacement, MigProfileFacts, PciAddress
+
+CARDS_PER_COUNTER_SLICE = 8  # at most 8 counter sets in a slice (ResourceSlice API)
+FIRST_DEVICE_SLICE = 0x100  # counter slices come first; 256 of them stand for 2,048 cards
+NO_PROFILE = ""  # migProfile of a whole card: a class that reads it must find a string, and the API takes an empty one
+_MAX_TEXT = 64  # bytes of a string attribute (ResourceSlice API)
+_PCI_BUS_ID = re.compile(
+    r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]"
+)  # deviceattribute/pci_linux.go; some clouds have wider domains
+
+
+class DeviceType(StrEnum):
+    """Values of the attribute `deviceType`."""
+
+    PHYSICAL = "Physical"
+    MIG = "MIG"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFeatures:
+    """What the API server keeps of a slice; without a feature only devices that do not need it are published."""
+
+    counters: bool = True
+    shares: bool = True
+    taints: bool = True
+
+
+EVERY_FEATURE = ServerFeatures()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceRecord:
+    """What prepare must know of a published device. `placement` is None for a whole card; `memory` in bytes is that of
+    the whole device, not of a share.
+    """
+
+    name: str
+    type: DeviceType
+    gpu: PciAddress
+    placement: MigPlacement | None
+    memory: int
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """Everything a node publishes, in published order, and what stands behind each device name."""
+
+    slices: tuple[SliceContent, ...]
+    records: Mapping[str, DeviceRecord]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Card:
+    facts: GpuFacts
+    rank: int
+    counters: CounterSet
+    features: ServerFeatures
+    taints: tuple[DeviceTaint, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Published:
+    record: DeviceRecord
+    device: Device
+
+
+def take_inventory(
+    driver_name: str,
+    gpus: tuple[GpuFacts, ...],
+    ranks: Mapping[PciAddress, int],
+    *,
+    unclean: Mapping[PciAddress, str] | None = None,
+    features: ServerFeatures = EVERY_FEATURE,
+) -> Inventory:
+    """The node's devices. `ranks` number the cards (`nodedriver.ranks`), `unclean` names the cards that take no new
+    claims and why (a word of label characters, such as `checkpoint-unreadable`).
+    """
+    reasons = unclean or {}
+    cards = [
+        _card(driver_name, gpu, ranks[gpu.pci_address], reasons.get(gpu.pci_address, ""), features)
+        for gpu in sorted(gpus, key=lambda gpu: ranks[gpu.pci_address])
+    ]
+    published = {card.rank: _devices(card) for card in cards}
+    records = {each.record.name: each.record for devices in published.values() for each in devices}
+    device_slices = tuple(
+        SliceContent(index=FIRST_DEVICE_SLICE + rank, devices=tuple(each.device for each in devices))
+        for rank, devices in published.items()
+    )
+    counter_slices = _counter_slices(cards) if features.counters else ()
+    # An empty pool is one slice without devices: "nothing here" instead of "not published yet".
+    return Inventory((*counter_slices, *device_slices) or (SliceContent(index=FIRST_DEVICE_SLICE),), records)
+
+
+def _card(driver_name: str, gpu: GpuFacts, rank: int, unclean: str, features: ServerFeatures) -> _Card:
+    contents = card_contents(gpu.memory, (_contents(profile) for profile in gpu.profiles))
+    slices = max((placement.size for profile in gpu.profiles for placement in profile.placements), default=0)
+    taint = DeviceTaint(key=f"{driver_name}/unclean", value=unclean, effect="NoSchedule")
+    return _Card(
+        facts=gpu,
+        rank=rank,
+        counters=counter_set(f"gpu-{rank}", contents, memory_slices=slices),
+        features=features,
+        taints=(taint,) if unclean else (),
+    )
+
+
+def _counter_slices(cards: list[_Card]) -> tuple[SliceContent, ...]:
+    groups: dict[int, list[CounterSet]] = {}
+    for card in cards:
+        groups.setdefault(card.rank // CARDS_PER_COUNTER_SLICE, []).append(card.counters)
+    return tuple(SliceContent(index=index, shared_counters=tuple(sets)) for index, sets in groups.items())
+
+
+def _devices(card: _Card) -> tuple[_Published, ...]:
+    """The devices of a card: the whole first, then the MIG placements best-first."""
+    if card.taints and not card.features.taints:
+        return ()
+    whole = (_whole(card),) if _serves_whole(card.facts) else ()
+    parts = _parts(card) if card.features.counters and _serves_mig(card.facts) else ()
+    return (*whole, *parts)
+
+
+def _serves_whole(gpu: GpuFacts) -> bool:
+    """A card that must be reset to leave MIG mode serves MIG alone while it is in that mode."""
+    return not (gpu.mig_mode_change is MigModeChange.NEEDS_RESET and gpu.mig_enabled)
+
+
+def _serves_mig(gpu: GpuFacts) -> bool:
+    match gpu.mig_mode_change:
+        case MigModeChange.WHEN_IDLE:
+            return True
+        case MigModeChange.NEEDS_RESET:
+            return gpu.mig_enabled
+        case MigModeChange.IMPOSSIBLE:
+            return False
+
+
+def _whole(card: _Card) -> _Published:
+    gpu = card.facts
+    name = f"gpu-{card.rank}"
+    own = {"uuid": _text(gpu.uuid), "migProfile": _text(NO_PROFILE)}
+    record = DeviceRecord(
+        name=name, type=DeviceType.PHYSICAL, gpu=gpu.pci_address, placement=None, memory=gpu.memory
+    )  # fmt: skip
+    return _Published(record, _device(card, record, own, draw_everything(card.counters)))
+
+
+def _parts(card: _Card) -> list[_Published]:
+    by_choice = {
+        _choice(profile, placement): (profile, placement)
+        for profile in card.facts.profiles
+        for placement in profile.placements
+    }
+    return [_part(card, *by_choice[choice]) for choice in best_first(by_choice)]
+
+
+def _choice(profile: MigProfileFacts, placement: MigPlacement) -> PlacedProfile:
+    return PlacedProfile(
+        profile=profile.name,
+        start=placement.start,
+        size=placement.size,
+        compute_slices=profile.compute_slices,
+        max_instances=profile.max_instances,
+    )
+
+
+def _part(card: _Card, profile: MigProfileFacts, placement: MigPlacement) -> _Published:
+    record = DeviceRecord(
+        name=f"gpu-{card.rank}-mig-{device_name_form(profile.name)}-{placement.start}",
+        type=DeviceType.MIG,
+        gpu=card.facts.pci_address,
+        placement=placement,
+        memory=profile.memory,
+    )
+    own = {
+        "parentUUID": _text(card.facts.uuid),
+        "migProfile": _text(profile.name),
+        "multiprocessors": DeviceAttribute(int_=profile.multiprocessors),
+    }
+    memory_slices = range(placement.start, placement.start + placement.size)
+    return _Published(record, _device(card, record, own, draw(card.counters.name, _contents(profile), memory_slices)))
+
+
+def _device(
+    card: _Card, record: DeviceRecord, own: dict[str, DeviceAttribute], drawn: DeviceCounterConsumption
+) -> Device:
+    return Device(
+        name=record.name,
+        attributes=_common_attributes(card.facts) | {"deviceType": _text(record.type)} | own,
+        capacity=_shares(record.memory) if card.features.shares else {"memory": _memory(record.memory, None)},
+        consumes_counters=(drawn,) if card.features.counters else (),
+        taints=card.taints,
+        allow_multiple_allocations=card.features.shares,
+    )
+
+
+def _shares(memory: int) -> dict[str, DeviceCapacity]:
+    """The capacities that a share consumes.
+
+    Each has a policy: a capacity without a default is consumed whole by the first share, and no second would fit
+    (KEP-5075). A plain device request takes 100 %; memory only tightens, so its default is 0.
+    """
+    percent = CapacityRequestPolicy(default="100", valid_range=CapacityRange(min="5", max="100", step="5"))
+    tightening = CapacityRequestPolicy(default="0", valid_range=CapacityRange(min="0"))
+    return {
+        "sharePercent": DeviceCapacity(value="100", request_policy=percent),
+        "memory": _memory(memory, tightening),
+    }
+
+
+def _memory(amount: int, policy: CapacityRequestPolicy | None) -> DeviceCapacity:
+    return DeviceCapacity(value=str(Quantity.of(amount, Format.BINARY_SI)), request_policy=policy)
+
+
+def _common_attributes(gpu: GpuFacts) -> dict[str, DeviceAttribute]:
+    """What all devices of a card say, MIG or whole, so that no class meets a missing key (that aborts scheduling)."""
+    major, minor = gpu.compute_capability
+    cuda_major, cuda_minor = gpu.cuda_driver_version
+    driver = _semver(gpu.driver_version)
+    known: dict[str, DeviceAttribute | None] = {
+        "vendor": _text("nvidia"),
+        "productName": _text(gpu.product_name),
+        "brand": _text(gpu.brand),
+        "architecture": _text(gpu.architecture),
+        "cudaReady": DeviceAttribute(bool_=True),
+        "drmReady": DeviceAttribute(bool_=False),  # no DRM nodes are given to containers
+        "vfioReady": DeviceAttribute(bool_=False),  # passthrough is not published
+        "cudaComputeCapability": DeviceAttribute(version=f"{major}.{minor}.0"),
+        "cudaDriverVersion": DeviceAttribute(version=f"{cuda_major}.{cuda_minor}.0"),
+        "driverVersion": DeviceAttribute(version=driver) if driver else None,
+        "resource.kubernetes.io/pciBusID": _text(gpu.pci_address) if _PCI_BUS_ID.fullmatch(gpu.pci_address) else None,
+        "resource.kubernetes.io/pcieRoot": _text(gpu.pcie_root) if gpu.pcie_root else None,
+        "resource.kubernetes.io/numaNode": DeviceAttribute(int_=gpu.numa_node) if gpu.numa_node is not None else None,
+    }
+    return {name: attribute for name, attribute in known.items() if attribute}
+
+
+def _text(text: str) -> DeviceAttribute:
+    return DeviceAttribute(string=text.encode()[:_MAX_TEXT].decode(errors="ignore"))
+
+
+def _semver(version: str) -> str | None:
+    """A driver version such as 580.65.06 as semver 2.0.0 (580.65.6), or None where it does not start with a number."""
+    numbers = re.match(r"[0-9]+(\.[0-9]+){0,2}", version)
+    if numbers is None:
+        return None
+    parts = [str(int(part)) for part in numbers[0].split(".")]
+    return ".".join((*parts, "0", "0")[:3])
+
+
+def _contents(profile: MigProfileFacts) -> Contents:
+    return Contents(
+        memory=profile.memory,
+        multiprocessors=profile.multiprocessors,
+        copy_engines=profile.copy_engines,
+        decoders=profile.decoders,
+        encoders=profile.encoders,
+        jpeg_engines=profile.jpeg_engines,
+        ofa_engines=profile.ofa_engines,
+    )
