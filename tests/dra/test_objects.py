@@ -9,7 +9,8 @@ from dra.errors import InvalidObjectError
 from dra.objects import Device, DeviceAttribute, ResourceClaim, ResourceSlice, decode, encode
 
 SLICE = b"""{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice",
-"metadata": {"name": "s", "resourceVersion": "7"}, "spec": {"driver": "gpu.example.com", "nodeName": "node-a", "pool": {"name": "node-a", "generation": 3,
+"metadata": {"name": "s", "resourceVersion": "7"}, "spec":
+{"driver": "gpu.example.com", "nodeName": "node-a", "pool": {"name": "node-a", "generation": 3,
 "resourceSliceCount": 2}, "fieldOfTheFuture": {"x": 1}, "devices": [{"name": "gpu-0",
 "attributes": {"index": {"int": 0}, "healthy": {"bool": false}, "model": {"string": ""}, "links": {"ints": [1, 2]}},
 "capacity": {"memory": {"value": "80Gi", "requestPolicy": {"default": "0", "validRange": {"min": "0"}}}},
