@@ -1,0 +1,17 @@
+"""The ASGI door: `uvicorn portal.asgi:application`. Serves our few static files beside the pages."""
+
+from __future__ import annotations
+
+import os
+
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
+_pages = get_asgi_application()
+
+from django.conf import settings  # noqa: E402 - settings are read after Django is set up
+from servestatic import ServeStaticASGI  # noqa: E402
+
+application = ServeStaticASGI(
+    _pages, root=settings.BASE_DIR / "static", prefix=settings.STATIC_URL, max_age=300, autorefresh=settings.DEBUG
+)

@@ -1,0 +1,1 @@
+"""System checks of our own settings: what is wrong, and what to write instead."""
