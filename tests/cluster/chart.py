@@ -15,6 +15,7 @@ import yaml
 
 from tests.cluster import build
 from tests.cluster.cluster import Cluster
+from tests.cluster.waiting import wait_until
 
 CHART = Path(__file__).parents[2] / "helm" / "portico"
 RELEASE = "portico"
@@ -67,20 +68,39 @@ def apply_roles(
 ) -> ServiceAccounts:
     """Put the chart's accounts, roles and admission policy into `cluster`, with the namespaces they stand in.
 
-    `teams` says which namespaces each team works in. Applying again with other teams adds theirs and takes none away.
-    The admission policy holds about a second later, when the API server has heard of it.
+    `teams` says which namespaces each team works in. Returns when the API server holds all of it, seconds later.
+    Applied again with other teams, the portal is bound to these; rights given to teams that are left out stay.
     """
     values = {
         "prefix": prefix,
         "driverName": driver_name,
         "teams": [{"name": name, "namespaces": list(spaces)} for name, spaces in teams.items()],
     }
-    roles = [item for item in render(values, namespace=namespace) if item["kind"] in ROLE_KINDS]
-    spaces = sorted({namespace, *(space for owned in teams.values() for space in owned)})
-    _apply(cluster, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in spaces])
-    _apply(cluster, roles)
-    return ServiceAccounts(namespace)
+    for name in sorted({namespace, *(space for spaces in teams.values() for space in spaces)}):
+        if cluster.raw("GET", f"/api/v1/namespaces/{name}").status != 200:
+            cluster.make_namespace(name)
+    cluster.apply(*(item for item in render(values, namespace=namespace) if item["kind"] in ROLE_KINDS))
+    accounts = ServiceAccounts(namespace)
+    _await_policy(cluster, accounts, driver_name)
+    return accounts
 
 
-def _apply(cluster: Cluster, items: Sequence[Mapping[str, Any]]) -> None:
-    cluster.kubectl("apply", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+def _await_policy(cluster: Cluster, accounts: ServiceAccounts, driver_name: str) -> None:
+    """Wait until the driver's account is refused by admission (422), not before by RBAC (403) and not at all (201).
+
+    The policy is the last to be heard of: the API server compiles policies once a second, roles it knows at once.
+    """
+    cluster.service_account_kubeconfig(accounts.namespace, accounts.driver)
+    slice_ = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": "await-policy"},
+        "spec": {
+            "driver": driver_name,
+            "nodeName": "await-policy",
+            "pool": {"name": "await-policy", "generation": 1, "resourceSliceCount": 1},
+        },
+    }
+    path, body = "/apis/resource.k8s.io/v1/resourceslices?dryRun=All", json.dumps(slice_).encode()
+    user = f"system:serviceaccount:{accounts.namespace}:{accounts.driver}"
+    wait_until(lambda: cluster.raw("POST", path, body, user=user).status == 422, "the chart's admission policy")

@@ -1,0 +1,178 @@
+"""What the chart's roles say, against the same written here by hand.
+
+What they mean to an API server is in tests/cluster/test_chart_roles.py.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from tests.cluster.chart import render
+from tests.house.chart_values import ALL_ON, NAMESPACE, named
+
+Rule = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+ANY_NAME: tuple[str, ...] = ()
+
+# Each role of ALL_ON, written by hand: API groups, resources, verbs, resource names.
+RULES: dict[str, set[Rule]] = {
+    "gpus-portico-person": {
+        (("authentication.k8s.io",), ("users",), ("impersonate:user-info",), ("oidc:alice", "oidc:bob@example.org")),
+        (
+            ("authentication.k8s.io",),
+            ("groups",),
+            ("impersonate:user-info",),
+            ("oidc:ml-team", "oidc:operators", "oidc:search"),
+        ),
+    },
+    "gpus-portico-as-person": {
+        (
+            ("resource.k8s.io",),
+            ("resourceclaimtemplates",),
+            (
+                "impersonate-on:user-info:create",
+                "impersonate-on:user-info:delete",
+                "impersonate-on:user-info:get",
+                "impersonate-on:user-info:list",
+            ),
+            ANY_NAME,
+        ),
+        (
+            ("resource.k8s.io",),
+            ("resourceclaims",),
+            ("impersonate-on:user-info:get", "impersonate-on:user-info:list"),
+            ANY_NAME,
+        ),
+        (("",), ("pods",), ("impersonate-on:user-info:get", "impersonate-on:user-info:list"), ANY_NAME),
+    },
+    "gpus-portico-worker": {
+        (
+            ("resource.k8s.io",),
+            ("deviceclasses", "resourceclaims", "resourceclaimtemplates", "resourceslices"),
+            ("get", "list", "watch"),
+            ANY_NAME,
+        ),
+        (("",), ("nodes",), ("get", "list", "watch"), ANY_NAME),
+    },
+    "gpus-portico-driver": {
+        (("resource.k8s.io",), ("resourceclaims",), ("get",), ANY_NAME),
+        (("resource.k8s.io",), ("resourceclaims/status",), ("patch", "update"), ANY_NAME),
+        (
+            ("resource.k8s.io",),
+            ("resourceclaims/driver",),
+            ("associated-node:patch", "associated-node:update"),
+            ("gpu.deckhouse.io",),
+        ),
+        (
+            ("resource.k8s.io",),
+            ("resourceslices",),
+            ("create", "delete", "get", "list", "patch", "update", "watch"),
+            ANY_NAME,
+        ),
+        (("",), ("nodes",), ("get",), ANY_NAME),
+    },
+    "gpus-portico-team": {
+        (
+            ("resource.k8s.io",),
+            ("resourceclaimtemplates",),
+            ("create", "delete", "get", "list", "watch"),
+            ANY_NAME,
+        ),
+        (("resource.k8s.io",), ("resourceclaims",), ("get", "list", "watch"), ANY_NAME),
+        (("",), ("pods",), ("create", "delete", "get", "list", "watch"), ANY_NAME),
+        (("",), ("events", "resourcequotas"), ("get", "list"), ANY_NAME),
+    },
+    "gpus-portico-operators": {
+        (
+            ("resource.k8s.io",),
+            ("deviceclasses", "resourceclaims", "resourceclaimtemplates", "resourceslices"),
+            ("get", "list", "watch"),
+            ANY_NAME,
+        ),
+        (("",), ("nodes",), ("get", "list", "watch"), ANY_NAME),
+    },
+}
+
+# Who holds which role where; "" is the whole cluster.
+BINDINGS = {
+    ("", "gpus-portico-person", "gpus:portico-web"),
+    ("", "gpus-portico-worker", "gpus:portico-worker"),
+    ("", "gpus-portico-driver", "gpus:portico-driver"),
+    ("", "gpus-portico-operators", "oidc:operators"),
+    ("ml-train", "gpus-portico-as-person", "gpus:portico-web"),
+    ("ml-serve", "gpus-portico-as-person", "gpus:portico-web"),
+    ("ml-train", "gpus-portico-team", "oidc:ml-team"),
+    ("ml-serve", "gpus-portico-team", "oidc:ml-team"),
+    ("ml-serve", "gpus-portico-team", "oidc:search"),
+}
+
+
+@pytest.fixture(scope="module")
+def all_on() -> list[dict[str, Any]]:
+    return render(ALL_ON, namespace=NAMESPACE)
+
+
+def rules(role: Mapping[str, Any]) -> set[Rule]:
+    keys = ("apiGroups", "resources", "verbs", "resourceNames")
+    found = [tuple(tuple(sorted(rule.get(key, ()))) for key in keys) for rule in role["rules"]]
+    assert all(set(rule) <= set(keys) for rule in role["rules"]), "a rule with something else, as nonResourceURLs"
+    assert len(set(found)) == len(found)
+    return set(found)  # type: ignore[arg-type]  # four keys make tuples of four
+
+
+def test_every_role_is_the_one_written_here(all_on: list[dict[str, Any]]) -> None:
+    found = {item["metadata"]["name"]: rules(item) for item in all_on if item["kind"] in ("ClusterRole", "Role")}
+    assert found == RULES
+
+
+def test_no_role_of_any_values_has_wildcards_or_secrets() -> None:
+    for values in ({}, ALL_ON):
+        for item in render(values):
+            for groups, resources, verbs, _ in rules(item) if item["kind"] in ("ClusterRole", "Role") else ():
+                assert "*" not in (*groups, *resources, *verbs), item["metadata"]["name"]
+                assert not {"secrets", "pods/exec", "clusterroles", "clusterrolebindings"} & set(resources)
+                assert not {"impersonate", "bind", "escalate"} & set(verbs), item["metadata"]["name"]
+
+
+def bindings(objects: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
+    for item in objects:
+        if item["kind"] in ("ClusterRoleBinding", "RoleBinding"):
+            for subject in item["subjects"]:
+                owner = f"{subject['namespace']}:" if subject["kind"] == "ServiceAccount" else ""
+                yield item["metadata"].get("namespace", ""), item["roleRef"]["name"], owner + subject["name"]
+
+
+def test_every_binding_is_one_written_here(all_on: list[dict[str, Any]]) -> None:
+    found = list(bindings(all_on))
+    assert set(found) == BINDINGS
+    assert len(found) == len(BINDINGS)
+
+
+def test_without_listed_users_any_user_name_is_open_and_groups_stay_bound() -> None:
+    role = named(render({"teams": ALL_ON["teams"]}, namespace="gpus"), "ClusterRole", "gpus-portico-person")
+    assert rules(role) == {
+        (("authentication.k8s.io",), ("users",), ("impersonate:user-info",), ANY_NAME),
+        (
+            ("authentication.k8s.io",),
+            ("groups",),
+            ("impersonate:user-info",),
+            ("portico:ml-team", "portico:operators", "portico:search"),
+        ),
+    }
+
+
+def test_the_portal_may_do_nothing_as_a_person_that_a_team_may_not() -> None:
+    """The reason why open user names add nothing (docs/adr/0003-impersonation-rights.md)."""
+    objects = render({"teams": ALL_ON["teams"]}, namespace="gpus")
+    team = rules(named(objects, "ClusterRole", "gpus-portico-team"))
+    may = {
+        (group, resource, verb)
+        for groups, resources, verbs, _ in team
+        for group in groups
+        for resource in resources
+        for verb in verbs
+    }
+    lent = rules(named(objects, "ClusterRole", "gpus-portico-as-person"))
+    for groups, resources, verbs, _ in lent:
+        for verb in verbs:
+            assert (groups[0], resources[0], verb.removeprefix("impersonate-on:user-info:")) in may
