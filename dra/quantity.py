@@ -15,12 +15,13 @@ from dra.errors import InvalidQuantityError
 
 _NANO: Final = 10**9
 _LARGEST: Final = (2**63 - 1) * _NANO
-_SYNTAX: Final = re.compile(r"([+-]?)([0-9]+\.?[0-9]*|\.[0-9]+)([a-zA-Z]*[0-9+-]*)")
+_SYNTAX: Final = re.compile(r"([+-]?)([0-9]*)\.?([0-9]*)([eEinumkKMGTP]*[+-]?[0-9]*)")
 _EXPONENT: Final = re.compile(r"[eE]([+-]?[0-9]+)")
 _BINARY: Final = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
 _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY_SUFFIX: Final = {power: suffix for suffix, power in _BINARY.items()} | {0: ""}
 _DECIMAL_SUFFIX: Final = {power: suffix for suffix, power in _DECIMAL.items()}
+_LARGEST_SUFFIX: Final = 18  # E
 _MAX_LENGTH: Final = (
     256  # far past any value that survives the cap; with the next line it bounds the work for hostile input
 )
@@ -81,23 +82,23 @@ class Quantity:
 def parse_quantity(text: str) -> Quantity:
     """The quantity that `resource.ParseQuantity` reads from the text; InvalidQuantityError names the text and the rule.
 
-    More than nano precision is rounded away from zero; more than 2^63-1 units is capped, as the API server does.
+    As there: no digits are zero, more than nano precision is rounded away from zero, binary values are capped at
+    2^63-1 units, and a binary value below one unit becomes decimal.
     """
-    match = _SYNTAX.fullmatch(text) if len(text) <= _MAX_LENGTH else None
+    match = _SYNTAX.fullmatch(text) if 0 < len(text) <= _MAX_LENGTH else None
     if match is None:
         raise _invalid(text)
-    sign, number, suffix = match.groups()
+    sign, whole, fraction, suffix = match.groups()
     base, power, fmt = _scale(suffix, text)
-    whole, _, fraction = number.partition(".")
-    digits = int((whole + fraction) or "0")
-    numerator, denominator = digits * _NANO, 10 ** len(fraction)
+    numerator, denominator = int((whole + fraction) or "0") * _NANO, 10 ** len(fraction)
     if power >= 0:
         numerator *= base**power
     else:
         denominator *= base**-power
-    nano = min(_up(numerator, denominator), _LARGEST)
-    if fmt is Format.BINARY_SI and 0 < nano < _NANO:
-        fmt = Format.DECIMAL_SI
+    nano = _up(numerator, denominator)
+    if fmt is Format.BINARY_SI:
+        nano = min(nano, _LARGEST)
+        fmt = Format.DECIMAL_SI if 0 < nano < _NANO else fmt
     return Quantity(-nano if sign == "-" else nano, fmt)
 
 
@@ -135,7 +136,7 @@ def _decimal(nano: int, *, exponent: bool) -> str:
     mantissa, power = nano, -9
     while mantissa % 10 == 0:
         mantissa, power = mantissa // 10, power + 1
-    while power % 3:
+    while power % 3 or (power > _LARGEST_SUFFIX and not exponent):
         mantissa, power = mantissa * 10, power - 1
     if exponent:
         return f"{mantissa}e{power}" if power else str(mantissa)
