@@ -48,6 +48,14 @@ class GpuConfig:
     memory_limit: int | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MpsLimits:
+    """What MPS holds a client to: percent of threads, bytes of device memory. None: no limit of ours."""
+
+    thread_percentage: int | None = None
+    memory_limit: int | None = None
+
+
 def api_version(driver_name: str) -> str:
     """The only apiVersion that this driver reads."""
     return f"resource.{driver_name}/v1alpha1"

@@ -1,0 +1,198 @@
+"""A ResourceClaim and the inventory to a PreparePlan, or to the reason why this claim can't be prepared. Pure.
+
+The table of shares and strategies: the consumed share decides, GpuConfig may tighten and never raise. Limits of all
+shares of a device together never exceed it, since each is its percentage of the whole, rounded down.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from dra.errors import InvalidQuantityError
+from dra.objects import DeviceRequestAllocationResult, ResourceClaim
+from dra.quantity import Format, Quantity, parse_quantity
+from nodedriver.gpuconfig import MIB, GpuConfig, GpuConfigError, MpsLimits, Strategy, config_for, smallest
+from nodedriver.inventory import DeviceRecord
+
+WHOLE = 100  # percent
+STEP = 5  # percent, as the inventory publishes it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanRules:
+    """What a plan depends on beside claim and inventory. `mps_reserve` in bytes: memory that no share is given."""
+
+    driver_name: str
+    pool: str
+    mps_reserve: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedDevice:
+    """One device to prepare, or one share of it. `mps` None: no daemon, exclusive use (or none at all for admins)."""
+
+    device_request: str
+    pool: str
+    share_id: str | None
+    share: int
+    admin_access: bool
+    record: DeviceRecord
+    mps: MpsLimits | None
+
+
+@dataclass(frozen=True, slots=True)
+class PreparePlan:
+    """The devices of our driver in the order of the allocation."""
+
+    devices: tuple[PlannedDevice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRefusal:
+    """Why this resource claim can't be prepared, for the pod's events: what, why with numbers, what next."""
+
+    reason: str
+
+
+class _RefusedError(Exception):
+    """Carries a refusal out of a helper; never leaves this module."""
+
+
+def plan_claim(
+    claim: ResourceClaim, records: Mapping[str, DeviceRecord], rules: PlanRules
+) -> PreparePlan | PlanRefusal:
+    """What preparing this allocated claim takes. The same claim and inventory give the same plan."""
+    allocation = claim.status.allocation
+    ours = [r for r in allocation.devices.results if r.driver == rules.driver_name] if allocation else []
+    if allocation is None or not ours:
+        return PlanRefusal(f"the allocation of {claim.ref} holds no device of driver {rules.driver_name}")
+    try:
+        configs = [GpuConfig() if r.admin_access else config_for(r, allocation.devices.config, r.driver) for r in ours]
+        planned = [_plan_device(r, c, records, rules) for r, c in zip(ours, configs, strict=True)]
+        _refuse_many_pipes(planned)
+    except (GpuConfigError, _RefusedError) as error:
+        return PlanRefusal(str(error))
+    return PreparePlan(tuple(planned))
+
+
+def _plan_device(
+    result: DeviceRequestAllocationResult, config: GpuConfig, records: Mapping[str, DeviceRecord], rules: PlanRules
+) -> PlannedDevice:
+    record = records.get(result.device)
+    if record is None or result.pool != rules.pool:
+        raise _RefusedError(
+            f"device {result.pool}/{result.device} is not a device of this node ({rules.pool}), or not any more: "
+            "delete the pod, so that another device is allocated"
+        )
+    share = WHOLE if result.admin_access else _share(result)
+    return PlannedDevice(
+        device_request=result.device_request,
+        pool=result.pool,
+        share_id=result.share_id,
+        share=share,
+        admin_access=result.admin_access,
+        record=record,
+        mps=None if result.admin_access else _limits(_Share(result, record, share), config, rules),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """A share of a device, and who asked for it."""
+
+    result: DeviceRequestAllocationResult
+    record: DeviceRecord
+    percent: int
+
+    def __str__(self) -> str:
+        return f"device request {self.result.device_request!r} ({self.percent} % of {self.record.name})"
+
+    def part_of(self, amount: int) -> int:
+        """That percentage of an amount of bytes, in whole MiB, since MPS knows no smaller unit."""
+        return amount * self.percent // WHOLE // MIB * MIB
+
+
+def _limits(share: _Share, config: GpuConfig, rules: PlanRules) -> MpsLimits | None:
+    """The row of the table: exclusive without a daemon (None), or what MPS enforces."""
+    _refuse_time_slicing(share, config)
+    memory = _asked_memory(share)
+    if share.percent == WHOLE:
+        if config.strategy is None:
+            return None
+        return MpsLimits(
+            thread_percentage=config.thread_percentage, memory_limit=_whole_mib(smallest(config.memory_limit, memory))
+        )
+    own = share.part_of(max(share.record.memory - rules.mps_reserve, 0))
+    limit = _whole_mib(smallest(own, config.memory_limit, memory)) or 0
+    if limit < MIB:
+        raise _RefusedError(
+            f"{share}: no memory is left of its {_size(share.record.memory)} after the {_size(rules.mps_reserve)} "
+            "that the driver keeps for contexts: ask for a larger share"
+        )
+    return MpsLimits(thread_percentage=smallest(share.percent, config.thread_percentage), memory_limit=limit)
+
+
+def _refuse_time_slicing(share: _Share, config: GpuConfig) -> None:
+    if config.strategy is not Strategy.TIME_SLICING:
+        return
+    if share.percent < WHOLE:
+        raise _RefusedError(
+            f"{share}: sharePercent {share.percent} and sharing.strategy {config.strategy} exclude each other, since "
+            f"only MPS can hold a share: use {Strategy.MPS}, or ask for {WHOLE} %"
+        )
+    raise _RefusedError(
+        f"{share}: sharing.strategy {config.strategy} is not served by this version of the driver: "
+        f"leave sharing out for exclusive use, or use {Strategy.MPS}"
+    )
+
+
+def _refuse_many_pipes(planned: Iterable[PlannedDevice]) -> None:
+    """A process has one MPS pipe directory, so it can't use MPS on two devices; one daemon serves one device."""
+    shared = [device for device in planned if device.mps is not None]
+    for device_request, count in Counter(device.device_request for device in shared).items():
+        if count > 1:
+            these = ", ".join(f"{d.share} % of {d.record.name}" for d in shared if d.device_request == device_request)
+            raise _RefusedError(
+                f"device request {device_request!r} was given {count} devices under MPS ({these}): a process has one "
+                "MPS pipe directory and can't use two; ask for count 1, or for whole devices without MPS"
+            )
+
+
+def _share(result: DeviceRequestAllocationResult) -> int:
+    """The consumed percentage; a device without shares is used whole."""
+    text = result.consumed_capacity.get("sharePercent", str(WHOLE))
+    percent = _quantity(result, "sharePercent", text)
+    if not 1 <= percent <= WHOLE:
+        raise _RefusedError(f"device request {result.device_request!r}: sharePercent {text} is not between 1 and 100")
+    return percent
+
+
+def _asked_memory(share: _Share) -> int | None:
+    """The consumed memory in bytes, None when nothing was asked (0); refused when the share does not cover it."""
+    memory = _quantity(share.result, "memory", share.result.consumed_capacity.get("memory", "0"))
+    if memory * WHOLE <= share.record.memory * share.percent:
+        return memory or None
+    covered = share.part_of(share.record.memory)
+    needed = -(-memory * WHOLE // (share.record.memory * STEP)) * STEP
+    advice = f"ask for {needed} %" if needed <= WHOLE else "ask for a larger device"
+    raise _RefusedError(
+        f"{share}: memory {_size(memory)} is more than the share covers ({share.percent} % of "
+        f"{_size(share.record.memory)} is {_size(covered)}): {advice}, or for at most {_size(covered)}"
+    )
+
+
+def _quantity(result: DeviceRequestAllocationResult, name: str, text: str) -> int:
+    try:
+        return parse_quantity(text).value
+    except InvalidQuantityError as error:
+        raise _RefusedError(f"device request {result.device_request!r}: consumed {name}: {error}") from error
+
+
+def _whole_mib(amount: int | None) -> int | None:
+    return None if amount is None else amount // MIB * MIB
+
+
+def _size(amount: int) -> str:
+    return str(Quantity.of(amount, Format.BINARY_SI))
