@@ -12,6 +12,8 @@ import pytest
 
 from tests.cluster import build, folders
 from tests.cluster.cluster import Cluster
+from tests.cluster.hollow import HollowNodes
+from tests.cluster.node import NeedsRootError, Node
 
 # What a test asks for decides its mark; each of these fixtures stands for something that has to be installed.
 MARKING_FIXTURES = ("cluster", "node", "browser", "postgres", "redis")
@@ -60,6 +62,26 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
         yield running
         if request.session.testsfailed:
             print(f"\nlogs of the cluster: {folders.keep_logs(running.folder)}")
+
+
+@pytest.fixture(scope="session")
+def node(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Node]:
+    """The real node of the run, `node-1`; pods name its image by `tests.cluster.node.IMAGE`."""
+    _build(request.config, "containerd")
+    try:
+        made = Node(cluster)
+    except NeedsRootError as error:
+        pytest.fail(str(error), pytrace=False)
+    with made as running:
+        yield running
+
+
+@pytest.fixture
+def hollow_nodes(cluster: Cluster) -> Iterator[HollowNodes]:
+    """Makes nodes without a kubelet; they are gone after the test."""
+    made = HollowNodes(cluster)
+    yield made
+    made.remove_all()
 
 
 def _build(config: pytest.Config, *names: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.cluster import folders
 from tests.cluster.processes import Processes
+from tests.cluster.runtime import Runtime
 
 
 def sweep(base: Path = folders.BASE) -> None:
@@ -19,6 +20,15 @@ def sweep(base: Path = folders.BASE) -> None:
 def remove_cluster(folder: Path) -> None:
     """Stop what is recorded in a cluster's folder, then remove the folder."""
     processes = Processes(folder)
+    # 1. Kubelets, which would start containers again. 2. Containers, while a containerd is there to do it. 3. The rest.
+    for name in _with_prefix(processes, "kubelet-"):
+        processes.stop_recorded(name)
+    for name in _with_prefix(processes, "containerd-"):
+        Runtime(processes, folder / name.removeprefix("containerd-")).remove_leftovers()
     for name in processes.recorded():
         processes.stop_recorded(name, grace=2.0)
     folders.remove(folder)
+
+
+def _with_prefix(processes: Processes, prefix: str) -> list[str]:
+    return [name for name in processes.recorded() if name.startswith(prefix)]

@@ -1,6 +1,6 @@
 module portico.dev/tests/helm
 
-go 1.26.8
+go 1.26.6
 
 tool helm.sh/helm/v4/cmd/helm
 
