@@ -140,6 +140,7 @@ def _write_proc(tree: Tree, silicon: Silicon) -> None:
     nvidia = tree.proc / "driver/nvidia"
     version = silicon.driver_version
     _write(tree.proc / "devices", _PROC_DEVICES)
+    _write(tree.proc / "sys/kernel/random/boot_id", f"{uuid.uuid4()}\n")
     _write(nvidia / "version", f"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {version}  Release Build\n")
     _write(nvidia / "params", "ModifyDeviceFiles: 1\nDeviceFileUID: 0\nDeviceFileGID: 0\nDeviceFileMode: 438\n")
     for gpu in silicon.gpus:
