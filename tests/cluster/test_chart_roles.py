@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.cluster.api import Answer
-from tests.cluster.chart import ServiceAccounts, apply_roles
+from tests.cluster.chart import ServiceAccounts, apply_roles, render
 from tests.cluster.cluster import Cluster
 
 DRIVER_NAME = "gpu.chart-test.dev"
@@ -91,6 +91,14 @@ def accounts(cluster: Cluster) -> ServiceAccounts:
         driver_name=DRIVER_NAME,
         prefix="portico:",
     )
+
+
+@pytest.mark.usefixtures("accounts")  # makes the team's namespace
+def test_the_api_server_knows_every_field_of_every_object(cluster: Cluster) -> None:
+    objects = render({"teams": [{"name": "ml-team", "namespaces": [TRAIN]}]}, namespace="default")
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
+    printed = cluster.kubectl("create", "--dry-run=server", "--validate=strict", "-f", "-", "-o", "name", input=text)
+    assert len(printed.split()) == len(objects)
 
 
 # --- who may do what

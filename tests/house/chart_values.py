@@ -13,7 +13,12 @@ ALL_ON: dict[str, Any] = {
     ],
     "users": ["alice", "bob@example.org"],
     "driverName": "gpu.deckhouse.io",
-    "web": {"nodeSelector": {"zone": "a"}, "tolerations": [{"key": "web", "operator": "Exists"}]},
+    "web": {
+        "hosts": ["gpus.example.org"],
+        "https": False,
+        "nodeSelector": {"zone": "a"},
+        "tolerations": [{"key": "web", "operator": "Exists"}],
+    },
     "worker": {"nodeSelector": {"zone": "a"}, "tolerations": [{"key": "web", "operator": "Exists"}]},
     "nodeDriver": {"driverRoot": "/run/nvidia/driver", "kubeletDir": "/data/kubelet", "cdiDir": "/run/cdi"},
 }

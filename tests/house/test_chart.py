@@ -3,6 +3,7 @@
 Roles have a file of their own, test_chart_rights.py.
 """
 
+import argparse
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from nodedriver.config import SETTINGS, load_config
 from tests.cluster.chart import CHART, ROLE_KINDS, HelmError, helm, render
 from tests.house.chart_values import ALL_ON, NAMESPACE, named
 
@@ -158,6 +160,42 @@ def test_the_driver_finds_the_nodes_folders_where_the_values_say(all_on: list[di
 
 def test_by_default_no_node_runs_the_driver_that_was_not_offered() -> None:
     assert pod_spec(render({}), "DaemonSet", "portico-driver")["nodeSelector"] == {"portico.dev/gpu": "true"}
+
+
+def environment(objects: list[dict[str, Any]], kind: str, name: str) -> dict[str, str | None]:
+    """Variable → its text, or None where it comes from elsewhere."""
+    (container,) = pod_spec(objects, kind, name)["containers"]
+    return {entry["name"]: entry.get("value") for entry in container["env"]}
+
+
+def test_the_portal_hears_what_the_values_say(all_on: list[dict[str, Any]]) -> None:
+    heard = environment(all_on, "Deployment", "portico-web")
+    assert heard["PORTICO_ALLOWED_HOSTS"] == "gpus.example.org,localhost"
+    assert heard["PORTICO_HTTPS"] == "false"
+    assert heard["PORTICO_IMPERSONATION_PREFIX"] == "oidc:"
+    assert environment(all_on, "Deployment", "portico-worker") == heard
+
+
+def test_every_variable_of_a_portal_pod_is_a_setting_of_the_portal(all_on: list[dict[str, Any]]) -> None:
+    known = set(re.findall(r'_env\.\w+\("(\w+)"', (ROOT / "portal" / "settings.py").read_text()))
+    for kind, name in (("Deployment", "portico-web"), ("Deployment", "portico-worker"), ("Job", "portico-migrate")):
+        assert set(environment(all_on, kind, name)) <= known
+
+
+def test_every_variable_of_a_node_pod_is_a_setting_of_the_driver(all_on: list[dict[str, Any]]) -> None:
+    known = {setting.variable for setting in SETTINGS}
+    for name in ("portico-driver", "portico-mpsd"):
+        assert set(environment(all_on, "DaemonSet", name)) <= known
+
+
+def test_the_driver_makes_of_its_variables_the_folders_that_are_mounted(all_on: list[dict[str, Any]]) -> None:
+    heard = {key: text for key, text in environment(all_on, "DaemonSet", "portico-driver").items() if text}
+    config = load_config(argparse.Namespace(), {**heard, "NODE_NAME": "node-1"})
+    folders = mounts(pod_spec(all_on, "DaemonSet", "portico-driver"))
+    used = (config.plugin_dir, config.registrar_dir, config.cdi_dir, config.proc_root, config.driver_root)
+    assert {str(folder) for folder in used} <= set(folders.values())
+    assert str(config.host_driver_root) == "/run/nvidia/driver"
+    assert config.driver_name == "gpu.deckhouse.io"
 
 
 # --- values

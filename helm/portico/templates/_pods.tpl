@@ -41,7 +41,10 @@ securityContext:
 - name: PORTICO_SECRET_KEY
   valueFrom: {secretKeyRef: {name: {{ .Values.secret.name }}, key: {{ .Values.secret.secretKeyKey }}}}
 - name: PORTICO_ALLOWED_HOSTS
-  value: {{ join "," .Values.web.hosts | quote }}
+  # localhost is how the kubelet's probes and a port-forward ask.
+  value: {{ append .Values.web.hosts "localhost" | uniq | join "," | quote }}
+- name: PORTICO_HTTPS
+  value: {{ .Values.web.https | quote }}
 - name: PORTICO_IMPERSONATION_PREFIX
   value: {{ .Values.prefix | quote }}
 {{- end }}
