@@ -1,0 +1,25 @@
+"""One node with the production driver for the journeys, under the article's driver name and the chart's own roles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cluster.chart import apply_roles
+from tests.cluster.cluster import Cluster
+from tests.cluster.driver import NodeDriver
+from tests.cluster.node import Node
+
+DRIVER_NAME = "gpu.deckhouse.io"
+TEAMS = {"ml-team": ["ml-team"], "inference-team": ["inference-team"]}
+SYSTEM = "portico-system"
+PREFIX = "portico:"
+
+
+@pytest.fixture(scope="session")
+def node_driver(cluster: Cluster, node: Node) -> Iterator[NodeDriver]:
+    """The driver `gpu.deckhouse.io` on `node-1`: eight H100 of stand-in silicon."""
+    accounts = apply_roles(cluster, namespace=SYSTEM, teams=TEAMS, driver_name=DRIVER_NAME, prefix=PREFIX)
+    with NodeDriver(node, accounts, DRIVER_NAME) as running:
+        yield running
