@@ -1,0 +1,172 @@
+"""The one catalogue of sentences that people read when something is refused: what happened, why, what to do next.
+
+Pure. Every code of `claims.refusals` has an entry, and every fact it carries is said. docs/dev/messages.md lists them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from claims.refusals import Code, Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Sentences:
+    """The three parts of a message, with {facts} to be filled in."""
+
+    what: str
+    why: str
+    next: str
+
+    def filled(self, facts: Mapping[str, str]) -> Sentences:
+        """The same with every fact in its place. Facts are never read as formats themselves."""
+        return Sentences(*(part.format_map(facts) for part in (self.what, self.why, self.next)))
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.why} {self.next}"
+
+
+CATALOGUE: Mapping[Code, Sentences] = {
+    Code.FIELD_MISSING: Sentences(
+        "{label} is missing.", "The files can't be written without it.", "Fill it in, such as {example}."
+    ),
+    Code.NAME_SHAPE: Sentences(
+        "“{value}” can't be the name.",
+        "A name has 1 to {most} of the characters a-z, 0-9 and -, and starts and ends with a letter or digit.",
+        "Write one such as {example}.",
+    ),
+    Code.NAMESPACE_FOREIGN: Sentences(
+        "You can't ask for GPUs in “{value}”.",
+        "None of your teams works in a namespace of that name.",
+        "Choose one of the namespaces offered, or ask your team's lead for access.",
+    ),
+    Code.CLASS_UNKNOWN: Sentences(
+        "“{value}” can't be asked for.",
+        "The cluster has no DeviceClass of that name.",
+        "Choose one of the classes offered.",
+    ),
+    Code.COUNT_BOUNDS: Sentences(
+        "“{value}” can't be the count.",
+        "One resource claim takes {least} to {most} devices, in whole numbers.",
+        "Write a number from {least} to {most}; for more, let more pods use the template.",
+    ),
+    Code.SHARE_BOUNDS: Sentences(
+        "“{value}” can't be the share.",
+        "A share is {least} to {most} percent of a device, in steps of {step}.",
+        "Write a multiple of {step} from {least} to {most}; {most} is the whole device.",
+    ),
+    Code.SHARE_OF_MANY: Sentences(
+        "{share} % of each of {count} devices can't be used.",
+        "A process talks to one MPS daemon only, so it can't use shares of two devices.",
+        "Ask for one device, or for {count} whole ones.",
+    ),
+    Code.MEMORY_SHAPE: Sentences(
+        "“{value}” is no amount of memory.",
+        "It is written as a Kubernetes quantity: a number, then Mi, Gi or Ti.",
+        "Write it such as 40Gi, or leave it empty.",
+    ),
+    Code.MEMORY_BOUNDS: Sentences(
+        "“{value}” can't be the memory.",
+        "Memory per device goes from {least} to {most}; a number without a unit means bytes.",
+        "Write it with its unit, such as 40Gi, or leave it empty.",
+    ),
+    Code.MEMORY_OVER_SHARE: Sentences(
+        "{memory} don't fit in {share} % of a device.",
+        "The largest device that this class could give has {total}, and {share} % of that are {part}.",
+        "Ask for a share of {enough} %, or for at most {part}.",
+    ),
+    Code.MEMORY_OVER_DEVICE: Sentences(
+        "{memory} don't fit in a share.",
+        "The largest device that this class could give has {total} in all.",
+        "Ask for less memory, or for another class.",
+    ),
+    Code.STRATEGY_UNKNOWN: Sentences(
+        "“{value}” is no way of sharing.", "The node driver knows {known}.", "Choose one of them, or none."
+    ),
+    Code.STRATEGY_NO_DRIVER: Sentences(
+        "MPS can't be set for {device_class}.",
+        "Its driver is not known yet: the class names none, and no device or more than one driver has been seen.",
+        "Leave sharing empty, or choose a class whose selector names its driver.",
+    ),
+    Code.GUEST: Sentences(
+        "{username} can't ask for GPUs yet.",
+        "You are a member of no team, and namespaces belong to teams.",
+        "Ask the lead of your team to add you under this name.",
+    ),
+    Code.FORM_KEY: Sentences(
+        "The form came without its number.",
+        "Each form has one, so that pressing Create twice never makes two objects.",
+        "Look at the preview again and press Create once more: the form below has a new number.",
+    ),
+    Code.FORM_USED: Sentences(
+        "This form was used before.",
+        "Somebody else created from the same link, or it was used with other values.",
+        "Look at the preview again and press Create once more: the form below has a new number.",
+    ),
+    Code.FORM_CHANGED: Sentences(
+        "Nothing was created.",
+        "The file for {name} is not the one you last saw; the difference is below.",
+        "Read it, and press Create if it is what you want.",
+    ),
+    Code.CLUSTER_SILENT: Sentences(
+        "Nothing was created or deleted.",
+        "The cluster does not answer: {upstream}",
+        "Try again in a while. The files can be previewed and downloaded all the same.",
+    ),
+    Code.CLUSTER_BUSY: Sentences(
+        "Nothing was created or deleted.",
+        "The API server can't answer now: “{upstream}”",
+        "Try again in a minute.",
+    ),
+    Code.NAME_TAKEN: Sentences(
+        "{name} exists in {namespace} already.",
+        "The API server says: “{upstream}”",
+        "Choose another name, or delete the old template first.",
+    ),
+    Code.FORBIDDEN: Sentences(
+        "Kubernetes does not let you do this.",
+        "The API server says: “{upstream}”",
+        "Ask an administrator for the right. It can be checked with: {command}",
+    ),
+    Code.OVER_QUOTA: Sentences(
+        "A quota of {namespace} is full.",
+        "The API server says: “{upstream}”",
+        "Delete a template that is no longer needed, or ask an administrator for a larger quota.",
+    ),
+    Code.DENIED: Sentences(
+        "A policy of the cluster refused this.",
+        "The API server says: “{upstream}”",
+        "Change what the policy names, or ask an administrator about it.",
+    ),
+    Code.INVALID: Sentences(
+        "The API server does not accept the file.",
+        "It says: “{upstream}”",
+        "Change the field that it names. If the form can't, show this to an administrator.",
+    ),
+    Code.PORTAL_FORBIDDEN: Sentences(
+        "The portal may not act in your name.",
+        "The API server says: “{upstream}”",
+        "Show this to an administrator: the portal's own right to impersonate is missing.",
+    ),
+    Code.NOT_YOURS: Sentences(
+        "{name} can't be deleted by you.",
+        "{author} asked for it, and a request is taken back by the person who made it.",
+        "Ask {author}, or delete the template with kubectl if your role allows it.",
+    ),
+    Code.NOT_THERE: Sentences(
+        "There is nothing to delete for {name}.",
+        "The request is in the state “{state}”.",
+        "If a template of that name exists, it was made in another way: use kubectl.",
+    ),
+    Code.REPLACED: Sentences(
+        "The template {name} in {namespace} was not deleted.",
+        "It is no longer the one of this request: another one was made under the same name.",
+        "Look at it first; delete it with kubectl if it should go.",
+    ),
+}
+
+
+def say(refusal: Refusal) -> Sentences:
+    """What a person reads for this refusal."""
+    return CATALOGUE[refusal.code].filled(dict(refusal.facts))

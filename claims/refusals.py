@@ -1,0 +1,89 @@
+"""Refusals: every no that a person can act on, as a code with facts. Sentences stand in `claims.messages` alone.
+
+Pure. A code lists the facts it must carry, so a sentence never lacks a number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Self
+
+_SHOWN = 80  # characters of foreign text that a sentence quotes
+
+
+class Code(StrEnum):
+    """What was refused, followed by the names of the facts that belong to it."""
+
+    facts: frozenset[str]
+
+    def __new__(cls, value: str, *facts: str) -> Self:
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.facts = frozenset(facts)
+        return member
+
+    # Fields of the form.
+    FIELD_MISSING = "field.missing", "label", "example"
+    NAME_SHAPE = "name.shape", "value", "most", "example"
+    NAMESPACE_FOREIGN = "namespace.foreign", "value"
+    CLASS_UNKNOWN = "class.unknown", "value"
+    COUNT_BOUNDS = "count.bounds", "value", "least", "most"
+    SHARE_BOUNDS = "share.bounds", "value", "least", "most", "step"
+    SHARE_OF_MANY = "share.of_many", "count", "share"
+    MEMORY_SHAPE = "memory.shape", "value"
+    MEMORY_BOUNDS = "memory.bounds", "value", "least", "most"
+    MEMORY_OVER_SHARE = "memory.over_share", "memory", "share", "part", "total", "enough"
+    MEMORY_OVER_DEVICE = "memory.over_device", "memory", "total"
+    STRATEGY_UNKNOWN = "strategy.unknown", "value", "known"
+    STRATEGY_NO_DRIVER = "strategy.no_driver", "device_class"
+
+    # The submit as a whole.
+    GUEST = "person.guest", "username"
+    FORM_KEY = "form.key"
+    FORM_USED = "form.used"
+    FORM_CHANGED = "form.changed", "name"
+
+    # What the cluster answered. `upstream` is the server's own sentence.
+    CLUSTER_SILENT = "cluster.silent", "upstream"
+    CLUSTER_BUSY = "cluster.busy", "upstream"
+    NAME_TAKEN = "server.name_taken", "name", "namespace", "upstream"
+    FORBIDDEN = "server.forbidden", "upstream", "command"
+    OVER_QUOTA = "server.over_quota", "namespace", "upstream"
+    DENIED = "server.denied", "upstream"
+    INVALID = "server.invalid", "upstream"
+    PORTAL_FORBIDDEN = "server.portal_forbidden", "upstream"
+
+    # Taking a request back.
+    NOT_YOURS = "withdraw.not_yours", "author", "name"
+    NOT_THERE = "withdraw.not_there", "name", "state"
+    REPLACED = "withdraw.replaced", "name", "namespace"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One no: what, which facts, and the form's field it belongs to ("" for the whole)."""
+
+    code: Code
+    facts: tuple[tuple[str, str], ...]
+    field: str = ""
+
+
+class RefusalError(Exception):
+    """Carries a refusal up to the page that says it."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.code)
+        self.refusal = refusal
+
+
+def refuse(code: Code, field: str = "", /, **facts: object) -> Refusal:
+    """The refusal with exactly the facts of its code; ValueError where one lacks or is too many."""
+    if facts.keys() != code.facts:
+        raise ValueError(f"{code} carries {sorted(code.facts)}, not {sorted(facts)}")
+    return Refusal(code, tuple(sorted((name, str(value)) for name, value in facts.items())), field)
+
+
+def quoted(text: str) -> str:
+    """What a person wrote, short enough to be quoted back."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
