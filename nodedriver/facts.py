@@ -1,4 +1,7 @@
-"""What the hardware said: frozen values without behaviour. A GPU is keyed by its PCI address, since NVML's index moves."""
+"""What the hardware said: frozen values without behaviour.
+
+A GPU is keyed by its PCI address, since NVML's index moves.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,10 @@ MigUUID = NewType("MigUUID", str)
 
 
 class ComputeMode(IntEnum):
-    """NVML compute modes that the driver sets (nvmlComputeMode_t)."""
+    """NVML compute modes (nvmlComputeMode_t). The driver sets DEFAULT and EXCLUSIVE_PROCESS."""
 
     DEFAULT = 0
+    PROHIBITED = 2
     EXCLUSIVE_PROCESS = 3
 
 

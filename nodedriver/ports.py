@@ -23,9 +23,10 @@ class Gpus(Protocol):
         """Every GPU as it is now, ordered by PCI address."""
 
     def create_mig(self, gpu: PciAddress, placement: MigPlacement) -> MigInstanceFacts:
-        """Make the GPU instance and the compute instance that fills it; switch MIG mode on first where that is immediate.
+        """Make the GPU instance and the compute instance that fills it, in MIG mode, which is entered if need be.
 
-        An instance that already exists at exactly this placement is completed (compute instance) and returned.
+        A mode change that is not immediate is a GpuError. An instance that already exists at exactly this placement is
+        completed (compute instance) and returned.
         """
 
     def remove_mig(self, gpu: PciAddress, placement: MigPlacement) -> None:
@@ -33,6 +34,13 @@ class Gpus(Protocol):
 
     def find_mig(self, gpu: PciAddress, placement: MigPlacement) -> MigInstanceFacts | None:
         """The instance at exactly this placement, also one without a compute instance."""
+
+    def make_whole(self, gpu: PciAddress) -> None:
+        """Leave MIG mode, so that the whole GPU can be used. Where the mode is off already, nothing happens.
+
+        GPU instances on it, or a mode change that is not immediate, are a GpuError. MIG mode may still be on after
+        `remove_mig`, when something held the GPU at that moment: whoever prepares a whole GPU calls this first.
+        """
 
     def set_compute_mode(self, gpu: PciAddress, mode: ComputeMode) -> None:
         """Set the compute mode of a whole GPU (never of a GPU in MIG mode)."""
@@ -66,7 +74,7 @@ class Mps(Protocol):
     """The MPS supervisor (`nodedriver.mpsd`, a process of its own). All methods raise MpsError, and no others."""
 
     def ensure(self, spec: MpsDaemonSpec) -> MpsDaemonStatus:
-        """Start the daemon if needed, set its defaults, wait until it answers, and read them back. Repeating is safe."""
+        """Start the daemon if needed, set its defaults, wait until it answers, read them back. Repeating is safe."""
 
     def remove(self, device: str) -> None:
         """Stop the daemon of that device and remove its folders. Absent counts as done."""

@@ -1,0 +1,147 @@
+"""MIG on one card: its mode, the GPU instances that are there, making and removing one.
+
+GPU instances are listed per profile and never by a walk of MIG device handles: that walk takes seconds under load and
+shows no instance without a compute instance. Compute instances always fill their GPU instance.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from typing import Any
+
+import pynvml
+
+from nodedriver.facts import MigInstanceFacts, MigModeChange, MigPlacement, MigUUID
+from nodedriver.nvml.calls import ABSENT, GONE, Card, Handle, NvmlError
+from nodedriver.ports import GpuError
+
+
+def is_enabled(card: Card) -> bool:
+    """Whether MIG mode is on; a card that has none says off."""
+    mode = card.ask_unless(ABSENT, pynvml.nvmlDeviceGetMigMode, card.handle)
+    return bool(mode) and mode[0] == pynvml.NVML_DEVICE_MIG_ENABLE
+
+
+def mode_change(card: Card) -> MigModeChange:
+    """Ampere needs a reset, newer cards switch when idle, a vGPU guest can't (MIG User Guide, "Enable MIG Mode")."""
+    virtualization = card.ask_unless(ABSENT, pynvml.nvmlDeviceGetVirtualizationMode, card.handle)
+    if virtualization == pynvml.NVML_GPU_VIRTUALIZATION_MODE_VGPU:
+        return MigModeChange.IMPOSSIBLE
+    architecture = int(card.ask(pynvml.nvmlDeviceGetArchitecture, card.handle))
+    return MigModeChange.WHEN_IDLE if architecture >= pynvml.NVML_DEVICE_ARCH_HOPPER else MigModeChange.NEEDS_RESET
+
+
+def set_mode(card: Card, *, enabled: bool) -> None:
+    """Switch MIG mode now. A wish that NVML only keeps pending is taken back and is an error, which names who holds
+    the card.
+    """
+    wanted = "on" if enabled else "off"
+    if mode_change(card) is not MigModeChange.WHEN_IDLE:
+        raise GpuError(
+            f"GPU {card.address}: MIG mode can't be switched {wanted} without a reset. When nothing uses the card, "
+            f"run nvidia-smi -i {card.address} -mig {int(enabled)} and nvidia-smi -i {card.address} --gpu-reset."
+        )
+    # The status is a value that the call returns, not an error that it raises.
+    status = int(card.ask(pynvml.nvmlDeviceSetMigMode, card.handle, int(enabled)))
+    if status != pynvml.NVML_SUCCESS:
+        card.ask(pynvml.nvmlDeviceSetMigMode, card.handle, int(not enabled))
+        raise NvmlError(f"GPU {card.address}", f"nvmlDeviceSetMigMode({wanted})", status, _why(card, status))
+
+
+def profile_infos(card: Card) -> Iterator[Any]:
+    """NVML's info on every profile that the card has. The enum grows with NVML, so unknown numbers are no error."""
+    for index in range(pynvml.NVML_GPU_INSTANCE_PROFILE_COUNT):
+        info = card.ask_unless(ABSENT, pynvml.nvmlDeviceGetGpuInstanceProfileInfo, card.handle, index)
+        if info is not None:
+            yield info
+
+
+def instances(card: Card) -> Iterator[Handle]:
+    """Every GPU instance that exists."""
+    if not is_enabled(card):
+        return
+    for profile in profile_infos(card):
+        count = ctypes.c_uint(profile.instanceCount)
+        found = (pynvml.c_nvmlGpuInstance_t * profile.instanceCount)()
+        card.ask(pynvml.nvmlDeviceGetGpuInstances, card.handle, profile.id, found, ctypes.byref(count))
+        yield from found[: count.value]
+
+
+def instance_at(card: Card, placement: MigPlacement) -> Handle | None:
+    """The GPU instance at exactly this placement."""
+    for instance in instances(card):
+        if _placement(card.ask(pynvml.nvmlGpuInstanceGetInfo, instance)) == placement:
+            return instance
+    return None
+
+
+def create(card: Card, placement: MigPlacement) -> Handle:
+    """Make a GPU instance at this placement; the card is in MIG mode."""
+    place = pynvml.c_nvmlGpuInstancePlacement_t(start=placement.start, size=placement.size)
+    make = pynvml.nvmlDeviceCreateGpuInstanceWithPlacement
+    return card.ask(make, card.handle, placement.profile_id, ctypes.byref(place))
+
+
+def complete(card: Card, instance: Handle) -> None:
+    """Make the compute instance that fills this GPU instance, unless it is there."""
+    if _filling(card, instance) is None:
+        profile = _filling_profile(card, instance)
+        card.ask(pynvml.nvmlGpuInstanceCreateComputeInstance, instance, profile.id)
+
+
+def destroy(card: Card, instance: Handle) -> None:
+    """Remove the compute instance that fills it, then the GPU instance. What is gone already is no error.
+
+    Other compute instances inside are someone else's: with them the GPU instance stays, and NVML's IN_USE is raised.
+    """
+    inside = _filling(card, instance)
+    if inside is not None:
+        card.ask_unless(GONE, pynvml.nvmlComputeInstanceDestroy, inside)
+    card.ask_unless(GONE, pynvml.nvmlGpuInstanceDestroy, instance)
+
+
+def instance_facts(card: Card, instance: Handle) -> MigInstanceFacts:
+    """What is known of a GPU instance and the compute instance that fills it."""
+    info = card.ask(pynvml.nvmlGpuInstanceGetInfo, instance)
+    handle = _filling(card, instance)
+    inside = card.ask(pynvml.nvmlComputeInstanceGetInfo, handle) if handle is not None else None
+    return MigInstanceFacts(
+        gpu=card.address,
+        placement=_placement(info),
+        gpu_instance_id=info.id,
+        compute_instance_id=inside.id if inside else None,
+        uuid=MigUUID(card.ask(pynvml.nvmlDeviceGetUUID, inside.device)) if inside else None,
+    )
+
+
+def _placement(info: Any) -> MigPlacement:
+    return MigPlacement(info.profileId, info.placement.start, info.placement.size)
+
+
+def _filling_profile(card: Card, instance: Handle) -> Any:
+    """The compute instance profile that takes the whole GPU instance: the one with most slices.
+
+    Of equal ones the first counts; later numbers of the enum are variants with other engines.
+    """
+    shared = pynvml.NVML_COMPUTE_INSTANCE_ENGINE_PROFILE_SHARED
+    numbers = range(pynvml.NVML_COMPUTE_INSTANCE_PROFILE_COUNT)
+    ask_info = pynvml.nvmlGpuInstanceGetComputeInstanceProfileInfo
+    every = (card.ask_unless(ABSENT, ask_info, instance, number, shared) for number in numbers)
+    return max((info for info in every if info is not None), key=lambda info: int(info.sliceCount))
+
+
+def _filling(card: Card, instance: Handle) -> Handle | None:
+    profile = _filling_profile(card, instance)
+    count = ctypes.c_uint(profile.instanceCount)
+    found = (pynvml.c_nvmlComputeInstance_t * profile.instanceCount)()
+    card.ask(pynvml.nvmlGpuInstanceGetComputeInstances, instance, profile.id, found, ctypes.byref(count))
+    return found[0] if count.value else None
+
+
+def _why(card: Card, status: int) -> str:
+    kinds = (pynvml.nvmlDeviceGetComputeRunningProcesses, pynvml.nvmlDeviceGetGraphicsRunningProcesses)
+    holders = sorted({process.pid for kind in kinds for process in card.ask(kind, card.handle)})
+    who = f"process {', '.join(map(str, holders))}" if holders else "a client that NVML does not name"
+    reason = pynvml.nvmlErrorString(status)
+    return f"{reason.decode() if isinstance(reason, bytes) else reason}: held by {who}"
