@@ -5,9 +5,10 @@ one's independence from it.
 """
 
 import json
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
-from http.client import HTTPSConnection
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from types import TracebackType
 from typing import Any, Self
 
@@ -70,3 +71,17 @@ class Api:
         """One exchange of JSON documents; ApiError where the server refuses."""
         body = None if document is None else json.dumps(document).encode()
         return self.request(method, path, body, content_type).expect()
+
+
+def answers(host: str, port: int, path: str, tls: ssl.SSLContext | None = None) -> bool:
+    """Whether a server says 200 there; over TLS where a context is given."""
+    connection = (
+        HTTPConnection(host, port, timeout=5) if tls is None else HTTPSConnection(host, port, timeout=5, context=tls)
+    )
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status == 200
+    except (OSError, HTTPException):
+        return False
+    finally:
+        connection.close()

@@ -7,14 +7,13 @@ kubeconfig that has only the rights its roles give. Nodes are in `node.py` and `
 import json
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from tests.cluster import build, folders
 from tests.cluster.access import Access, BearerToken, ClientCertificate
-from tests.cluster.api import JSON, Answer, Api
+from tests.cluster.api import JSON, Answer, Api, answers
 from tests.cluster.certificates import Authority
 from tests.cluster.controlplane import HOST, ORDER, ControlPlane, choose_ports
 from tests.cluster.processes import Processes, Program, ProgramError
@@ -48,7 +47,8 @@ class Cluster:
     def __enter__(self) -> Self:
         try:
             self.start()
-        except BaseException:
+        except BaseException as error:
+            error.add_note(f"All logs were kept in {folders.keep_logs(self.folder)}")
             self.stop()
             raise
         return self
@@ -180,14 +180,7 @@ class Cluster:
 
     def _healthy(self, name: str) -> bool:
         port, path = self._plane.health(name)
-        try:
-            if name == "etcd":
-                return _status(HTTPConnection(HOST, port, timeout=5), path) == 200
-            admin = self._access[ADMIN]
-            with Api(Access(HOST, port, admin.ca, admin.user, admin.credential), seconds=5) as api:
-                return api.request("GET", path).status == 200
-        except (OSError, HTTPException):
-            return False
+        return answers(HOST, port, path, None if name == "etcd" else self._access[ADMIN].tls())
 
     def _admit(self, user: str, credential: ClientCertificate | BearerToken) -> Path:
         access = Access(HOST, self._plane.ports.api_server, self.ca, user, credential)
@@ -213,11 +206,3 @@ class Cluster:
         # Until the controller manager has made it, admission refuses every pod of the namespace.
         path = f"/api/v1/namespaces/{namespace}/serviceaccounts/default"
         wait_until(lambda: self.raw("GET", path).status == 200, f"the ServiceAccount default in {namespace}")
-
-
-def _status(connection: HTTPConnection, path: str) -> int:
-    try:
-        connection.request("GET", path)
-        return connection.getresponse().status
-    finally:
-        connection.close()

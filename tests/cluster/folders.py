@@ -25,6 +25,7 @@ def create(base: Path = BASE) -> Path:
     """A fresh folder that belongs to this process."""
     with lock(base):
         folder = Path(tempfile.mkdtemp(prefix="c-", dir=base))
+        (folder / "log").mkdir()
         (folder / "owner.stat").write_text(Path("/proc/self/stat").read_text())
     return folder
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from tests.cluster.api import answers
 from tests.cluster.cluster import Cluster
 from tests.cluster.controlplane import HOST, free_ports
 from tests.cluster.image import write_image
@@ -60,10 +61,10 @@ class Node:
     """One kubelet that belongs to `cluster`. All of its files lie below `folder`.
 
     For drivers: `plugins/<driver name>/` holds a driver's sockets, `plugins_registry/` its registration socket, `cdi`
-    its CDI files. `files` puts more executables into the image: path in the image to file here.
+    its CDI files.
     """
 
-    def __init__(self, cluster: Cluster, name: str = "node-1", files: Mapping[str, Path] | None = None) -> None:
+    def __init__(self, cluster: Cluster, name: str = "node-1") -> None:
         if os.geteuid() != 0:
             raise NeedsRootError(NEEDS_ROOT)
         self.cluster = cluster
@@ -75,7 +76,6 @@ class Node:
         self.pod_logs = self.folder / "pod-logs"
         self.runtime = Runtime(cluster.processes, self.folder)
         self.cdi = self.runtime.cdi
-        self._files = dict(files or {})
         self._containerd: Program | None = None
         self._kubelet: Program | None = None
 
@@ -95,26 +95,32 @@ class Node:
         self.folder.mkdir()
         self.cluster.apply(*READ_BY_NODES)
         self._containerd = self.runtime.start(IMAGE)
-        archive = self.folder / "image.tar"
-        write_image(IMAGE, archive, self._files)
-        self.runtime.ctr("images", "import", "--local", "--snapshotter=native", archive)
+        self.load_image(IMAGE)
         self.start_kubelet()
 
     def stop(self) -> None:
         """Kubelet first, then its containers, then containerd; safe to repeat."""
         self.stop_kubelet()
         if self._containerd is not None:
-            if self._containerd.process.poll() is None:
-                self.runtime.remove_containers()
+            self.runtime.stop()
             self._containerd.stop()
             self._containerd = None
+
+    def load_image(self, name: str, files: Mapping[str, Path] | None = None) -> None:
+        """Give the node an image `name` like IMAGE with more executables in it: path in the image to file here."""
+        archive = self.folder / "image.tar"
+        write_image(name, archive, files or {})
+        self.runtime.ctr("images", "import", "--local", "--snapshotter=native", archive)
+        archive.unlink()
 
     def start_kubelet(self) -> None:
         """Start the kubelet (again) and wait until the node is Ready."""
         if self._containerd is None:
             raise RuntimeError(f"{self.name} has no containerd: call start first")
         kubeconfig = self.cluster.user_kubeconfig(f"system:node:{self.name}", ["system:nodes"])
-        (self.folder / "kubelet.json").write_text(json.dumps(self._kubelet_configuration()))
+        port, health_port = free_ports(2)
+        configuration = {**self._kubelet_configuration(), "port": port, "healthzPort": health_port}
+        (self.folder / "kubelet.json").write_text(json.dumps(configuration))
         command: list[str | Path] = [
             *("nsenter", "--mount", f"--target={self._containerd.pid}"),
             self.cluster.programs / "kubelet",
@@ -126,7 +132,7 @@ class Node:
             f"--node-ip={HOST}",
         ]
         self._kubelet = self.cluster.processes.start(f"kubelet-{self.name}", command)
-        self._kubelet.wait_ready(self._ready, READY_SECONDS)
+        self._kubelet.wait_ready(lambda: self._ready(health_port), READY_SECONDS)
 
     def stop_kubelet(self) -> None:
         """Stop the kubelet alone; its containers run on."""
@@ -165,20 +171,20 @@ class Node:
 
         return wait_until(look, f"container {container} of pod {namespace}/{pod}")
 
-    def _ready(self) -> bool:
+    def _ready(self, health_port: int) -> bool:
+        # The condition alone may be what an earlier kubelet has left.
+        if not answers(HOST, health_port, "/healthz"):
+            return False
         answer = self.cluster.raw("GET", f"/api/v1/nodes/{self.name}")
         conditions = answer.json()["status"].get("conditions", ()) if answer.status == 200 else ()
         return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
 
     def _kubelet_configuration(self) -> dict[str, Any]:
-        (port,) = free_ports(1)
         return {
             "apiVersion": "kubelet.config.k8s.io/v1beta1",
             "kind": "KubeletConfiguration",
             "containerRuntimeEndpoint": f"unix://{self.runtime.socket}",
             "address": HOST,
-            "port": port,
-            "healthzPort": 0,
             "authentication": {"anonymous": {"enabled": False}, "webhook": {"enabled": False}},
             "authorization": {"mode": "AlwaysAllow"},
             "podLogsDir": str(self.pod_logs),

@@ -94,10 +94,11 @@ class Runtime:
         return program
 
     def ctr(self, *arguments: str | Path) -> str:
-        """What containerd's client prints; ProgramError with its own words where it fails."""
+        """What containerd's client prints; ProgramError with its exit code and words where it fails."""
         done = self._ctr(*arguments)
         if done.returncode != 0:
-            raise ProgramError(f"ctr {' '.join(map(str, arguments))}: {done.stderr.strip()}")
+            said = f"{done.stdout.strip()} {done.stderr.strip()}".strip()
+            raise ProgramError(f"ctr {' '.join(map(str, arguments))} ended with {done.returncode}: {said}")
         return done.stdout
 
     def remove_containers(self) -> None:
@@ -107,13 +108,18 @@ class Runtime:
         for container in self.ctr("containers", "list", "--quiet").split():
             wait_until(lambda: self._removed(container), f"the end of container {container}")  # noqa: B023
 
-    def remove_leftovers(self) -> None:
-        """What a killed run left: containers, and containerd itself. It is started once more where it is dead."""
-        if self._ctr("version").returncode != 0:
+    def stop(self) -> None:
+        """End all containers, then containerd; where it died before them it is started once more to end them."""
+        if self._ctr("version").returncode == 0:
+            self.remove_containers()
             self.processes.stop_recorded(self.name)
-            self.run()
-        self.remove_containers()
+            return
         self.processes.stop_recorded(self.name)
+        again = self.run()
+        try:
+            self.remove_containers()
+        finally:
+            again.stop()
 
     def _removed(self, container: str) -> bool:
         self._ctr("tasks", "delete", "--force", container)

@@ -20,11 +20,11 @@ def sweep(base: Path = folders.BASE) -> None:
 def remove_cluster(folder: Path) -> None:
     """Stop what is recorded in a cluster's folder, then remove the folder."""
     processes = Processes(folder)
-    # 1. Kubelets, which would start containers again. 2. Containers, while a containerd is there to do it. 3. The rest.
+    # 1. Kubelets, which would start containers again. 2. Containers and containerd. 3. The rest.
     for name in _with_prefix(processes, "kubelet-"):
         processes.stop_recorded(name)
     for name in _with_prefix(processes, "containerd-"):
-        Runtime(processes, folder / name.removeprefix("containerd-")).remove_leftovers()
+        Runtime(processes, folder / name.removeprefix("containerd-")).stop()
     for name in processes.recorded():
         processes.stop_recorded(name, grace=2.0)
     folders.remove(folder)
