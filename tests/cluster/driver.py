@@ -102,7 +102,15 @@ class NodeDriver:
                 self._accounts.namespace, self._accounts.driver, self.node.name
             )
             flags += ["--kubeconfig", self.node.cluster.kubeconfig(user)]
-        simulator = [sys.executable, "-m", "simulator.node", "--root", self.tree.root, "--scenario", self._scenario]
+        simulator: list[str | Path] = [
+            sys.executable,
+            "-m",
+            "simulator.node",
+            "--root",
+            self.tree.root,
+            "--scenario",
+            self._scenario,
+        ]
         return [*simulator, name, *flags]
 
     def _environment(self) -> dict[str, str]:
