@@ -73,11 +73,13 @@ class GpuInstance:
 class Process:
     """A process with a context on the card. `started` is its start time in clock ticks (proc(5), stat field 22).
 
-    `server_pid` is set for MPS clients; the limits are those that the MPS server enforces for this client.
+    `context` tells several contexts of one process apart. `server_pid` is set for MPS clients; the limits are those
+    that the MPS server enforces for this client.
     """
 
     pid: int
     started: int
+    context: int = 0
     uid: int
     kind: ProcessKind
     memory_bytes: int = 0

@@ -1,0 +1,123 @@
+"""Stand-in for NVIDIA's program nvidia-cuda-mps-control: `-f` or `-d` is the daemon, else commands come on stdin.
+
+Reads what the real one reads: CUDA_MPS_PIPE_DIRECTORY, CUDA_MPS_LOG_DIRECTORY, CUDA_VISIBLE_DEVICES and the two limits;
+beside them SILICON_STATE, which its launcher sets. Settings live as long as the daemon.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import FrameType
+
+from simulator.silicon.hardware import MpsDaemon
+from simulator.silicon.mps_daemon import AlreadyRunningError, Daemon, PipeDirectory, Stopped
+from simulator.silicon.mps_limits import MEMORY_LIMIT, PERCENTAGE, parse_device_limits, parse_percentage, resolve_device
+from simulator.silicon.mps_service import Service
+from simulator.silicon.state import State, start_time
+
+DEFAULT_PIPE_DIRECTORY = "/tmp/nvidia-mps"  # noqa: S108 - NVIDIA's own default
+
+
+def main() -> int:
+    """Run as the program; returns its exit status."""
+    arguments = _parser().parse_args()
+    pipes = Path(os.environ.get("CUDA_MPS_PIPE_DIRECTORY", DEFAULT_PIPE_DIRECTORY))
+    if not (arguments.foreground or arguments.daemon):
+        return _send_commands(pipes)
+    directory = PipeDirectory(pipes, Path(os.environ.get("CUDA_MPS_LOG_DIRECTORY", "/var/log/nvidia-mps")))
+    ready = _background() if arguments.daemon else None
+    try:
+        _run_daemon(directory, ready, multi_user=arguments.multi_user)
+    except (AlreadyRunningError, OSError, ValueError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="nvidia-cuda-mps-control")
+    parser.add_argument("-f", dest="foreground", action="store_true", help="run the daemon in the foreground")
+    parser.add_argument("-d", dest="daemon", action="store_true", help="run the daemon in the background")
+    parser.add_argument("-M", "-multiuser-server", dest="multi_user", action="store_true")
+    return parser
+
+
+def _run_daemon(directory: PipeDirectory, ready: int | None, *, multi_user: bool) -> None:
+    listener = directory.claim()
+    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGINT, _stop)
+    state = State(Path(os.environ["SILICON_STATE"]))
+    service = Service(state, _daemon(state, directory.path, os.environ, multi_user=multi_user))
+    if ready is not None:
+        os.write(ready, b"1")
+        os.close(ready)
+    Daemon(listener, service, directory).serve()
+
+
+def _daemon(state: State, pipes: Path, environment: Mapping[str, str], *, multi_user: bool) -> MpsDaemon:
+    """This process as a daemon, with the defaults that its environment sets."""
+    devices = _devices(state, environment.get("CUDA_VISIBLE_DEVICES"))
+    return MpsDaemon(
+        pid=os.getpid(),
+        started=start_time(os.getpid()) or 0,
+        pipe_directory=str(pipes.absolute()),
+        multi_user=multi_user,
+        devices=devices,
+        default_active_thread_percentage=parse_percentage(environment.get(PERCENTAGE) or "100"),
+        default_memory_limits=parse_device_limits(environment.get(MEMORY_LIMIT, ""), devices),
+    )
+
+
+def _devices(state: State, visible: str | None) -> tuple[str, ...]:
+    """UUIDs in the order of CUDA_VISIBLE_DEVICES. A UUID is taken unseen; a server will tell."""
+    cards = [gpu.uuid for gpu in state.read().gpus]
+    names = cards if visible is None else [name for name in visible.split(",") if name]
+    return tuple(resolve_device(name, cards) or name for name in names)
+
+
+def _stop(_signal: int, _frame: FrameType | None) -> None:
+    raise Stopped
+
+
+def _background() -> int:
+    """Go into the background: the caller's process ends when the daemon is ready (status 0) or has failed (1)."""
+    read_end, write_end = os.pipe()
+    if os.fork() != 0:
+        os.close(write_end)
+        os._exit(0 if os.read(read_end, 1) else 1)
+    os.close(read_end)
+    os.setsid()
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1):
+        os.dup2(null, descriptor)
+    return write_end
+
+
+def _send_commands(pipes: Path) -> int:
+    """Send each line of stdin to the daemon and print its answers; status 1 when one fails or no daemon is there."""
+    failed = False
+    for line in filter(None, map(str.strip, sys.stdin)):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            try:
+                connection.connect(str(pipes / "control"))
+            except (FileNotFoundError, ConnectionRefusedError):
+                sys.stderr.write("Cannot find MPS control daemon process\n")
+                return 1
+            connection.sendall(json.dumps({"command": line}).encode() + b"\n")
+            answer = json.loads(connection.makefile().readline() or '{"output": ""}')
+        failed = failed or "error" in answer
+        text = answer.get("output", answer.get("error"))
+        if text:
+            sys.stdout.write(f"{text}\n")
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,199 @@
+"""What an MPS control daemon and its servers do, without sockets: settings, servers, clients and their memory.
+
+All that it knows lies in the shared state, under this daemon's own entry, so that tests and other processes see it. A
+server is a process of its own (it only waits), because a card's process list and `get_server_list` name its pid.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from simulator.silicon import contexts
+from simulator.silicon.contexts import CudaRefused, CudaResult
+from simulator.silicon.hardware import MpsDaemon, MpsServer, Process, ProcessKind, Silicon
+from simulator.silicon.mps_limits import ClientLimits, resolve_device, tightened
+from simulator.silicon.state import State, start_time
+
+
+class MustWait(Exception):  # noqa: N818 - not an error: the client is served later
+    """A server of another user has clients: this client waits until the last of them has gone (MPS docs, 4.1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Who is at the other end of a connection, by the kernel's word (SO_PEERCRED)."""
+
+    pid: int
+    uid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A connected client: its device's UUID and its context on it."""
+
+    uuid: str
+    context: Process
+
+
+class Service:
+    """One daemon's servers and clients. Not for several threads."""
+
+    def __init__(self, state: State, daemon: MpsDaemon) -> None:
+        self._state = state
+        self._pid = daemon.pid
+        self._given_contexts = 0
+        state.change(lambda silicon: (replace(silicon, mps_daemons=(*silicon.mps_daemons, daemon)), None))
+
+    def daemon(self) -> MpsDaemon:
+        """This daemon as the state has it."""
+        return self._own(self._state.read())
+
+    def change(self, step: Callable[[MpsDaemon], MpsDaemon]) -> None:
+        """Change this daemon's own entry."""
+
+        def on_silicon(silicon: Silicon) -> tuple[Silicon, None]:
+            return _with_daemon(silicon, step(self._own(silicon))), None
+
+        self._state.change(on_silicon)
+
+    def clients(self) -> tuple[tuple[str, Process], ...]:
+        """UUID of the card and context, of every client of this daemon."""
+        silicon = self._state.read()
+        servers = {server.pid for server in self._own(silicon).servers}
+        return tuple((gpu.uuid, p) for gpu in silicon.gpus for p in gpu.processes if p.server_pid in servers)
+
+    def start_server(self, uid: int) -> MpsServer:
+        """Start a server with the defaults of this moment; it takes a context on every device of the daemon."""
+        pid = _spawn_waiting_process()
+        process = Process(pid=pid, started=start_time(pid) or 0, uid=uid, kind=ProcessKind.MPS_SERVER)
+
+        def step(silicon: Silicon) -> tuple[Silicon, MpsServer]:
+            daemon = self._own(silicon)
+            for uuid in daemon.devices:
+                silicon = contexts.open_context(silicon, uuid, process)
+            server = MpsServer(
+                pid=pid,
+                uid=uid,
+                active_thread_percentage=daemon.default_active_thread_percentage,
+                memory_limits=daemon.default_memory_limits,
+            )
+            return _with_daemon(silicon, replace(daemon, servers=(*daemon.servers, server))), server
+
+        try:
+            return self._state.change(step)
+        except CudaRefused as refusal:
+            _end(pid)
+            raise CudaRefused(CudaResult.CUDA_ERROR_MPS_CONNECTION_FAILED, f"no server: {refusal.why}") from refusal
+
+    def stop_server(self, pid: int) -> None:
+        """End a server and with it every client's context."""
+        _end(pid)
+        self.forget_server(pid)
+
+    def forget_server(self, pid: int) -> None:
+        """Take a server that has ended, and its clients, out of the state."""
+
+        def step(silicon: Silicon) -> tuple[Silicon, None]:
+            daemon = self._own(silicon)
+            left = tuple(server for server in daemon.servers if server.pid != pid)
+            without = contexts.close_contexts(silicon, lambda p: pid in (p.pid, p.server_pid))
+            return _with_daemon(without, replace(daemon, servers=left)), None
+
+        self._state.change(step)
+
+    def connect(self, peer: Peer, environment: Mapping[str, str]) -> Client:
+        """Give a client a context, held to the smaller of the server's limits and its own environment's.
+
+        Raises MustWait, or CudaRefused when it cannot be served.
+        """
+        server = self._server_for(peer.uid)
+        devices = self.daemon().devices
+        name = environment.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
+        uuid = resolve_device(name, devices)
+        if uuid is None:
+            raise CudaRefused(CudaResult.CUDA_ERROR_NO_DEVICE, f"the MPS daemon serves {devices}, not {name!r}")
+        offered = ClientLimits(server.active_thread_percentage, server.memory_limits.get(uuid))
+        try:
+            limits = tightened(offered, uuid, environment, devices)
+        except ValueError as error:
+            raise CudaRefused(CudaResult.CUDA_ERROR_INVALID_VALUE, str(error)) from error
+        return self._open(peer, server, uuid, limits)
+
+    def _server_for(self, uid: int) -> MpsServer:
+        """The running server, or a new one. Outside multi-user mode a server is of one user only."""
+        daemon = self.daemon()
+        server_uid = os.getuid() if daemon.multi_user else uid
+        for server in daemon.servers:
+            if server.uid == server_uid:
+                return server
+            if any(context.server_pid == server.pid for _, context in self.clients()):
+                raise MustWait
+            self.stop_server(server.pid)
+        return self.start_server(server_uid)
+
+    def _open(self, peer: Peer, server: MpsServer, uuid: str, limits: ClientLimits) -> Client:
+        self._given_contexts += 1
+        context = Process(
+            pid=peer.pid,
+            started=start_time(peer.pid) or 0,
+            context=self._given_contexts,
+            uid=peer.uid,
+            kind=ProcessKind.MPS_CLIENT,
+            server_pid=server.pid,
+            active_thread_percentage=limits.active_thread_percentage,
+            memory_limit_bytes=limits.memory_bytes,
+        )
+        self._state.change(lambda silicon: (contexts.open_context(silicon, uuid, context), None))
+        return Client(uuid, context)
+
+    def allocate(self, client: Client, size: int) -> None:
+        """Give a client memory; CudaRefused beyond its limit or the device's memory."""
+        self._state.change(lambda silicon: (contexts.allocate(silicon, client.uuid, client.context, size), None))
+
+    def disconnect(self, client: Client) -> None:
+        """Free what a client held."""
+        mine = (client.context.pid, client.context.context, client.context.server_pid)
+        self._state.change(
+            lambda silicon: (contexts.close_contexts(silicon, lambda p: mine == (p.pid, p.context, p.server_pid)), None)
+        )
+
+    def stop(self) -> None:
+        """End every server and take the daemon out of the state."""
+        for server in self.daemon().servers:
+            self.stop_server(server.pid)
+        self._state.change(
+            lambda silicon: (
+                replace(silicon, mps_daemons=tuple(d for d in silicon.mps_daemons if d.pid != self._pid)),
+                None,
+            )
+        )
+
+    def _own(self, silicon: Silicon) -> MpsDaemon:
+        return next(daemon for daemon in silicon.mps_daemons if daemon.pid == self._pid)
+
+
+def _with_daemon(silicon: Silicon, changed: MpsDaemon) -> Silicon:
+    daemons = tuple(changed if d.pid == changed.pid else d for d in silicon.mps_daemons)
+    return replace(silicon, mps_daemons=daemons)
+
+
+def _spawn_waiting_process() -> int:
+    """A child that lives until it is ended or its parent dies (its end of a pipe closes then)."""
+    read_end, write_end = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.close(write_end)
+            os.read(read_end, 1)
+        finally:  # the daemon's own code must never go on in here
+            os._exit(0)
+    os.close(read_end)
+    return pid
+
+
+def _end(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
