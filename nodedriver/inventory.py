@@ -7,7 +7,7 @@ itself excludes what cannot coexist. Attributes carry no domain and so belong to
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -96,15 +96,13 @@ def take_inventory(
     gpus: tuple[GpuFacts, ...],
     ranks: Mapping[PciAddress, int],
     *,
-    unclean: Mapping[PciAddress, str] | None = None,
+    unclean: Collection[PciAddress] = (),
     features: ServerFeatures = EVERY_FEATURE,
 ) -> Inventory:
-    """The node's devices. `ranks` number the cards (`nodedriver.ranks`), `unclean` names the cards that take no new
-    claims and why (a word of label characters, such as `checkpoint-unreadable`).
-    """
-    reasons = unclean or {}
+    """The node's devices. `ranks` number the cards (`nodedriver.ranks`); the `unclean` ones take no new claims."""
+    taint = DeviceTaint(key=f"{driver_name}/unclean", effect="NoSchedule")
     cards = [
-        _card(driver_name, gpu, ranks[gpu.pci_address], reasons.get(gpu.pci_address, ""), features)
+        _card(gpu, ranks[gpu.pci_address], (taint,) if gpu.pci_address in unclean else (), features)
         for gpu in sorted(gpus, key=lambda gpu: ranks[gpu.pci_address])
     ]
     published = {card.rank: _devices(card) for card in cards}
@@ -118,16 +116,15 @@ def take_inventory(
     return Inventory((*counter_slices, *device_slices) or (SliceContent(index=FIRST_DEVICE_SLICE),), records)
 
 
-def _card(driver_name: str, gpu: GpuFacts, rank: int, unclean: str, features: ServerFeatures) -> _Card:
+def _card(gpu: GpuFacts, rank: int, taints: tuple[DeviceTaint, ...], features: ServerFeatures) -> _Card:
     contents = card_contents(gpu.memory, (_contents(profile) for profile in gpu.profiles))
     slices = max((placement.size for profile in gpu.profiles for placement in profile.placements), default=0)
-    taint = DeviceTaint(key=f"{driver_name}/unclean", value=unclean, effect="NoSchedule")
     return _Card(
         facts=gpu,
         rank=rank,
         counters=counter_set(f"gpu-{rank}", contents, memory_slices=slices),
         features=features,
-        taints=(taint,) if unclean else (),
+        taints=taints,
     )
 
 

@@ -225,5 +225,5 @@ def test_a_lost_card_leaves_its_neighbours(hopper: Bench) -> None:
 
 
 def test_an_unknown_card_is_named(hopper: Bench) -> None:
-    with pytest.raises(GpuError, match="GPU 0000:ff:00.0: nvmlDeviceGetHandleByPciBusId answered"):
+    with pytest.raises(GpuError, match=r"GPU 0000:ff:00\.0: nvmlDeviceGetHandleByPciBusId answered"):
         hopper.gpus.find_mig(PciAddress("0000:ff:00.0"), THREE_AT_4)
