@@ -37,8 +37,8 @@ class ClaimState(StrEnum):
 class PreparedDevice:
     """One allocated device, or one share of it, and what was done to the hardware for it.
 
-    `share` in percent. `made_instance`: the MIG instance did not exist before our claims. `uuid` is the GPU's or the MIG
-    device's, "" until the instance exists; a control daemon is named by it. `exclusive_process`: we set that mode.
+    `share` in percent. `made_instance`: the MIG instance did not exist before our claims. `uuid` is the GPU's or the
+    MIG device's, "" until the instance exists; it names the control daemon. `exclusive_process`: we set that mode.
     """
 
     device_request: str
