@@ -56,8 +56,7 @@ class Device:
         """What contexts on it can hold together."""
         if self.instances is None:
             return (self.gpu.total_memory_mib - self.gpu.reserved_memory_mib) * MIB
-        profile = rules.profile_by_id(self.gpu, self.instances[0].profile_id)
-        return rules.profile_memory_mib(self.gpu, profile) * MIB
+        return self.instances[0].memory_mib * MIB
 
     @property
     def processes(self) -> tuple[Process, ...]:

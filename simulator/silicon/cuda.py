@@ -35,6 +35,7 @@ def main() -> int:
     arguments = parser.parse_args()
     connection = _daemon_connection()
     answer = _through_mps(connection, arguments.size) if connection else _directly(arguments.size)
+    answer = {"ok": answer["code"] == 0, **answer}
     sys.stdout.write(json.dumps(answer) + "\n")
     sys.stdout.flush()
     if answer["code"] == 0 and arguments.hold:

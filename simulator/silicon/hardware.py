@@ -65,6 +65,7 @@ class GpuInstance:
     profile_id: int
     start: int
     size: int
+    memory_mib: int
     created: int
     compute_instances: tuple[ComputeInstance, ...] = ()
 

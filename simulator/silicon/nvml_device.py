@@ -104,8 +104,7 @@ def _memory(session: Session, device: Any) -> tuple[int, int, int]:
     key = session.key(device)
     if isinstance(key, MigDeviceKey):
         gpu, gi, _ = session.compute_instance(key)
-        total = rules.profile_memory_mib(gpu, rules.profile_by_id(gpu, gi.profile_id)) * MIB
-        return total, 0, sum(p.memory_bytes for p in gpu.processes if p.gpu_instance == gi.id)
+        return gi.memory_mib * MIB, 0, sum(p.memory_bytes for p in gpu.processes if p.gpu_instance == gi.id)
     gpu = session.gpu(device)
     used = sum(p.memory_bytes for p in gpu.processes)
     return gpu.total_memory_mib * MIB, gpu.reserved_memory_mib * MIB, used

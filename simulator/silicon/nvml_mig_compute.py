@@ -146,7 +146,7 @@ def _attributes(session: Session, device: Any, attributes: Any) -> None:
         sharedOfaCount=engines.ofa,
         gpuInstanceSliceCount=profile.compute_slices,
         computeInstanceSliceCount=ci.size,
-        memorySizeMB=rules.profile_memory_mib(gpu, profile),
+        memorySizeMB=gi.memory_mib,
     )
 
 

@@ -157,6 +157,7 @@ def create_gpu_instance(gpu: Gpu, profile_id: int, placement: tuple[int, int] | 
         profile_id=profile.id,
         start=starts[0],
         size=profile.memory_slices,
+        memory_mib=profile_memory_mib(gpu, profile),
         created=gpu.created,
     )
     return replace(gpu, created=gpu.created + 1, gpu_instances=(*gpu.gpu_instances, instance)), instance

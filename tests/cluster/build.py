@@ -76,6 +76,7 @@ MODULES = {
             flags=("-tags", "no_btrfs no_devmapper no_zfs", "-ldflags", "-s -w"),
         ),
         Module(name="helm", folder=HERE / "helm", packages=("helm.sh/helm/v4/cmd/helm",)),
+        Module(name="cudaclient", folder=HERE / "cudaclient"),
     )
 }
 

@@ -1,0 +1,3 @@
+module portico.dev/cudaclient
+
+go 1.26
