@@ -1,0 +1,187 @@
+"""The table of shares and strategies: one row per rule, with the numbers worked out by hand."""
+
+import re
+
+import pytest
+from hypothesis import given as examples
+from hypothesis import strategies as some
+
+from dra.objects import ResourceClaim
+from nodedriver.facts import MigPlacement, PciAddress
+from nodedriver.gpuconfig import MpsLimits
+from nodedriver.inventory import DeviceRecord, DeviceType
+from nodedriver.plan import PlanRefusal, PlanRules, PreparePlan, plan_claim
+from tests.nodedriver.claims import DRIVER, NODE, allocated, given, gpu_config, mps, of_claim, of_class, time_slicing
+
+MIB = 1024 * 1024
+H100 = 81559 * MIB  # what NVML reports for an H100 80GB
+PART = 40448 * MIB  # 3g.40gb on it
+RULES = PlanRules(driver_name=DRIVER, pool=NODE, mps_reserve=512 * MIB)
+CARD = PciAddress("0000:17:00.0")
+RECORDS = {
+    "gpu-0": DeviceRecord(name="gpu-0", type=DeviceType.PHYSICAL, gpu=CARD, placement=None, memory=H100),
+    "gpu-1": DeviceRecord(
+        name="gpu-1", type=DeviceType.PHYSICAL, gpu=PciAddress("0000:2a:00.0"), placement=None, memory=H100
+    ),
+    "gpu-0-mig-3g40gb-0": DeviceRecord(
+        name="gpu-0-mig-3g40gb-0", type=DeviceType.MIG, gpu=CARD, placement=MigPlacement(9, 0, 4), memory=PART
+    ),
+}
+
+# (81559 - 512) MiB = 81047 MiB, of which 25 % are 20261.75; (40448 - 512) = 39936, of which 50 % are 19968.
+LIMITS: dict[str, tuple[ResourceClaim, MpsLimits | None]] = {
+    "whole, server without shares": (allocated(given("gpu-0")), None),
+    "whole": (allocated(given("gpu-0", 100)), None),
+    "whole with memory": (allocated(given("gpu-0", 100, memory="40Gi")), None),
+    "whole, empty config": (allocated(given("gpu-0", 100), config=(of_claim(gpu_config()),)), None),
+    "whole under MPS": (allocated(given("gpu-0", 100), config=(of_class(mps()),)), MpsLimits()),
+    "whole under MPS with limits": (
+        allocated(given("gpu-0", 100), config=(of_class(mps(50)), of_claim(mps(memory="8Gi")))),
+        MpsLimits(thread_percentage=50, memory_limit=8192 * MIB),
+    ),
+    "whole under MPS, memory asked": (
+        allocated(given("gpu-0", 100, memory="4Gi"), config=(of_class(mps(memory="8Gi")),)),
+        MpsLimits(memory_limit=4096 * MIB),
+    ),
+    "25 % without config": (
+        allocated(given("gpu-0", 25)),
+        MpsLimits(thread_percentage=25, memory_limit=20261 * MIB),
+    ),
+    "25 % under MPS": (
+        allocated(given("gpu-0", 25), config=(of_class(mps(25)),)),
+        MpsLimits(thread_percentage=25, memory_limit=20261 * MIB),
+    ),
+    "config tightens threads": (
+        allocated(given("gpu-0", 25), config=(of_claim(mps(10)),)),
+        MpsLimits(thread_percentage=10, memory_limit=20261 * MIB),
+    ),
+    "config can't raise": (
+        allocated(given("gpu-0", 25), config=(of_claim(mps(90, "60Gi")),)),
+        MpsLimits(thread_percentage=25, memory_limit=20261 * MIB),
+    ),
+    "config tightens memory": (
+        allocated(given("gpu-0", 25), config=(of_claim(mps(memory="8Gi")),)),
+        MpsLimits(thread_percentage=25, memory_limit=8192 * MIB),
+    ),
+    "memory asked tightens": (
+        allocated(given("gpu-0", 25, memory="10Gi")),
+        MpsLimits(thread_percentage=25, memory_limit=10240 * MIB),
+    ),
+    "memory between share of total and share of the rest": (
+        allocated(given("gpu-0", 25, memory="20300Mi")),
+        MpsLimits(thread_percentage=25, memory_limit=20261 * MIB),
+    ),
+    "memory in whole MiB": (
+        allocated(given("gpu-0", 25, memory="1500Ki")),
+        MpsLimits(thread_percentage=25, memory_limit=MIB),
+    ),
+    "half of a MIG instance": (
+        allocated(given("gpu-0-mig-3g40gb-0", 50)),
+        MpsLimits(thread_percentage=50, memory_limit=19968 * MIB),
+    ),
+    "MIG whole": (allocated(given("gpu-0-mig-3g40gb-0", 100)), None),
+    "admin access ignores shares and config": (
+        allocated(given("gpu-0", 25, admin=True), config=(of_claim({"nonsense": 1}),)),
+        None,
+    ),
+}
+
+REFUSED: dict[str, tuple[ResourceClaim, str]] = {
+    "share with time slicing": (
+        allocated(given("gpu-0", 25), config=(of_class(time_slicing()),)),
+        "device request 'gpu' (25 % of gpu-0): sharePercent 25 and sharing.strategy TimeSlicing exclude each other",
+    ),
+    "whole with time slicing": (
+        allocated(given("gpu-0", 100), config=(of_class(time_slicing()),)),
+        "sharing.strategy TimeSlicing is not served by this version of the driver",
+    ),
+    "two shares in one request": (
+        allocated(given("gpu-0", 25), given("gpu-1", 25)),
+        "'gpu' was given 2 devices under MPS (25 % of gpu-0, 25 % of gpu-1): a process has one MPS pipe directory",
+    ),
+    "two whole cards under MPS": (
+        allocated(given("gpu-0", 100), given("gpu-1", 100), config=(of_class(mps()),)),
+        "was given 2 devices under MPS (100 % of gpu-0, 100 % of gpu-1)",
+    ),
+    "more memory than the share": (
+        allocated(given("gpu-0", 25, memory="30Gi")),
+        "memory 30Gi is more than the share covers (25 % of 81559Mi is 20389Mi): ask for 40 %, or for at most 20389Mi",
+    ),
+    "more memory than the device": (
+        allocated(given("gpu-0-mig-3g40gb-0", 25, memory="60Gi")),
+        "ask for a larger device, or for at most 10112Mi",
+    ),
+    "bad config": (
+        allocated(given("gpu-0", 25), config=(of_claim(gpu_config({"strategy": "None"})),)),
+        "GpuConfig of the ResourceClaim: sharing.strategy: 'None' is not allowed; use TimeSlicing or MPS",
+    ),
+    "unknown device": (
+        allocated(given("gpu-9")),
+        "device node-1/gpu-9 is not a device of this node (node-1), or not any more",
+    ),
+    "share out of bounds": (allocated(given("gpu-0", 101)), "sharePercent 101 is not between 1 and 100"),
+    "nothing of ours": (allocated(), "the allocation of ml-team/claim holds no device of driver gpu.portico.dev"),
+}
+
+
+@pytest.mark.parametrize(("claim", "limits"), LIMITS.values(), ids=LIMITS)
+def test_limits(claim: ResourceClaim, limits: MpsLimits | None) -> None:
+    plan = plan_claim(claim, RECORDS, RULES)
+    assert isinstance(plan, PreparePlan), plan
+    assert [device.mps for device in plan.devices] == [limits]
+
+
+@pytest.mark.parametrize(("claim", "sentence"), REFUSED.values(), ids=REFUSED)
+def test_refuses(claim: ResourceClaim, sentence: str) -> None:
+    plan = plan_claim(claim, RECORDS, RULES)
+    assert isinstance(plan, PlanRefusal), plan
+    assert re.search(re.escape(sentence), plan.reason), plan.reason
+
+
+def test_two_whole_cards_need_no_daemon() -> None:
+    plan = plan_claim(allocated(given("gpu-1", 100), given("gpu-0", 100)), RECORDS, RULES)
+    assert isinstance(plan, PreparePlan)
+    assert [device.record.name for device in plan.devices] == ["gpu-1", "gpu-0"]
+
+
+def test_shares_for_two_device_requests_are_two_pipes_for_two_containers() -> None:
+    claim = allocated(given("gpu-0", 25, request="one"), given("gpu-1", 50, request="two/small"))
+    plan = plan_claim(claim, RECORDS, RULES)
+    assert isinstance(plan, PreparePlan)
+    assert [(d.device_request, d.share, d.share_id) for d in plan.devices] == [
+        ("one", 25, "00000000-0000-4000-8000-000000000025"),
+        ("two", 50, "00000000-0000-4000-8000-000000000050"),
+    ]
+
+
+def test_no_memory_left_for_a_share() -> None:
+    small = {"gpu-0": DeviceRecord(name="gpu-0", type=DeviceType.PHYSICAL, gpu=CARD, placement=None, memory=600 * MIB)}
+    rules = PlanRules(driver_name=DRIVER, pool=NODE, mps_reserve=599 * MIB)
+    plan = plan_claim(allocated(given("gpu-0", 50)), small, rules)
+    assert isinstance(plan, PlanRefusal)
+    assert "no memory is left of its 600Mi after the 599Mi that the driver keeps for contexts" in plan.reason
+
+
+def test_a_device_of_another_nodes_pool_is_refused() -> None:
+    plan = plan_claim(allocated(given("gpu-0")), RECORDS, PlanRules(driver_name=DRIVER, pool="node-2", mps_reserve=0))
+    assert plan == PlanRefusal(
+        "device node-1/gpu-0 is not a device of this node (node-2), or not any more: "
+        "delete the pod, so that another device is allocated"
+    )
+
+
+@examples(
+    memory=some.integers(1024 * MIB, 200_000 * MIB),
+    reserve=some.integers(0, 1024 * MIB),
+    shares=some.lists(some.integers(1, 19).map(lambda step: step * 5), min_size=1, max_size=20),
+)
+def test_limits_of_a_full_card_never_exceed_it(memory: int, reserve: int, shares: list[int]) -> None:
+    """Whatever shares fill a card to at most 100 %, memory limits fit beside the reserve and percentages sum to 100."""
+    record = DeviceRecord(name="gpu-0", type=DeviceType.PHYSICAL, gpu=CARD, placement=None, memory=memory)
+    rules = PlanRules(driver_name=DRIVER, pool=NODE, mps_reserve=reserve)
+    fitting = [share for i, share in enumerate(shares) if sum(shares[: i + 1]) <= 100]
+    plans = [plan_claim(allocated(given("gpu-0", share)), {"gpu-0": record}, rules) for share in fitting]
+    limits = [device.mps for plan in plans if isinstance(plan, PreparePlan) for device in plan.devices]
+    assert sum(limit.memory_limit or memory for limit in limits if limit) <= max(memory - reserve, 0)
+    assert sum(limit.thread_percentage or 100 for limit in limits if limit) <= 100
+    assert None not in limits
