@@ -186,6 +186,7 @@ class Cluster:
         access = Access(HOST, self._plane.ports.api_server, self.ca, user, credential)
         file = self._plane.kubeconfig(user)
         file.parent.mkdir(mode=0o700, exist_ok=True)
+        file.touch(mode=0o600)  # it holds a key or a token
         file.write_text(access.kubeconfig())
         self._access[user] = access
         return file

@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -111,15 +112,29 @@ class Runtime:
     def stop(self) -> None:
         """End all containers, then containerd; where it died before them it is started once more to end them."""
         if self._ctr("version").returncode == 0:
-            self.remove_containers()
-            self.processes.stop_recorded(self.name)
+            self._end()
             return
         self.processes.stop_recorded(self.name)
         again = self.run()
         try:
-            self.remove_containers()
+            self._end()
         finally:
             again.stop()
+
+    def _end(self) -> None:
+        self.remove_containers()
+        # A shim ends by itself a moment after its last container.
+        wait_until(lambda: not self._shims(), f"the end of the shims of {self.socket}")
+        self.processes.stop_recorded(self.name)
+
+    def _shims(self) -> list[str]:
+        wanted = f"-address\0{self.socket}\0".encode()
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):  # it may end while we look
+                if wanted in (process / "cmdline").read_bytes():
+                    found.append(process.name)
+        return found
 
     def _removed(self, container: str) -> bool:
         self._ctr("tasks", "delete", "--force", container)

@@ -1,11 +1,12 @@
 """The real node: it runs pods, and a test can look into their containers."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from tests.cluster.cluster import Cluster
-from tests.cluster.node import Node
+from tests.cluster.node import NeedsRootError, Node
 from tests.cluster.pods import await_pod, busybox_pod, create_pod, delete_pod
 from tests.cluster.processes import ProgramError
 
@@ -60,3 +61,19 @@ def test_the_machine_keeps_its_own_settings_and_folders(cluster: Cluster, node: 
     assert list((node.folder / "var-log-containers").glob("shielded_*"))
     assert str(cluster.folder) not in Path("/proc/self/mountinfo").read_text()
     delete_pod(cluster, "shielded")
+
+
+def test_without_root_one_sentence_says_what_to_do(cluster: Cluster) -> None:
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65534)  # nobody
+    try:
+        with pytest.raises(NeedsRootError) as caught:
+            Node(cluster, "node-of-nobody")
+    finally:
+        if root:
+            os.seteuid(0)
+    assert str(caught.value) == (
+        "the node-level tests need root: a kubelet mounts, and runc makes containers; "
+        "run them as root, or ask for `make test NODE=0` to leave them out"
+    )
