@@ -49,7 +49,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "sharing.strategy: 'mps' is not allowed; use TimeSlicing or MPS",
     ),
     "sharing without strategy": (gpu_config({}), "sharing.strategy: nothing is not allowed; use TimeSlicing or MPS"),
-    "sharing is a text": (gpu_config(sharing="MPS"), "sharing: 'MPS' is not an object"),
+    "sharing is a text": ({**gpu_config(), "sharing": "MPS"}, "sharing: 'MPS' is not an object"),
     "null sharing": ({**gpu_config(), "sharing": None}, "sharing: None is not an object"),
     "limits of the other strategy": (
         gpu_config({"strategy": "TimeSlicing", "mpsConfig": {}}),
