@@ -1,0 +1,216 @@
+"""The kubelet's protocol over real unix sockets with a real gRPC client: registration, answers by claim, life cycle."""
+
+import asyncio
+import socket
+import stat
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from dra.names import ClaimRef, ClaimUID
+from nodedriver.driver import Failed, GivenDevice, Prepared, PrepareResult
+from nodedriver.kubelet.server import Endpoints, RegistrationRefusedError, serve
+from nodedriver.pb.dra.v1 import api_pb2 as v1
+from nodedriver.pb.dra.v1 import api_pb2_grpc as v1_grpc
+from nodedriver.pb.dra.v1beta1 import api_pb2 as v1beta1
+from nodedriver.pb.dra.v1beta1 import api_pb2_grpc as v1beta1_grpc
+from nodedriver.pb.pluginregistration.v1 import api_pb2 as registration
+from nodedriver.pb.pluginregistration.v1 import api_pb2_grpc as registration_grpc
+
+SHARE = "00000000-0000-4000-8000-000000000025"
+GIVEN = GivenDevice(
+    device_request="gpu", pool="node-1", device="gpu-0", share_id=SHARE, cdi_device_ids=("gpu.portico.dev/claim=a",)
+)
+
+
+@dataclass
+class Answers:
+    """Verbs that answer by claim name, and remember what they were asked."""
+
+    asked: list[tuple[str, ClaimRef]] = field(default_factory=list)
+
+    def prepare(self, ref: ClaimRef) -> PrepareResult:
+        self.asked.append(("prepare", ref))
+        return Failed("no such device") if ref.name == "bad" else Prepared((GIVEN,))
+
+    def unprepare(self, ref: ClaimRef) -> str:
+        self.asked.append(("unprepare", ref))
+        return "the card is busy" if ref.name == "bad" else ""
+
+
+@dataclass
+class Running:
+    """A server, and what ends it."""
+
+    endpoints: Endpoints
+    answers: Answers
+    stop: asyncio.Event
+    ended: asyncio.Future[None]
+
+
+@asynccontextmanager
+async def running(folder: Path) -> AsyncIterator[Running]:
+    endpoints = Endpoints("gpu.portico.dev", folder / "plugin" / "dra.sock", folder / "registry" / "reg.sock")
+    answers, stop = Answers(), asyncio.Event()
+    ended = asyncio.ensure_future(serve(endpoints, answers, stop))
+    while not endpoints.registration_socket.exists():
+        assert not ended.done(), ended.exception()
+        await asyncio.sleep(0.01)
+    try:
+        yield Running(endpoints, answers, stop, ended)
+    finally:
+        stop.set()
+        await asyncio.wait((ended,))
+
+
+@asynccontextmanager
+async def channel(path: Path) -> AsyncIterator[Any]:
+    # The kubelet sends this authority since 1.25; grpcio would send the path, percent-encoded.
+    options = [("grpc.default_authority", "localhost")]
+    async with grpc.aio.insecure_channel(f"unix://{path}", options=options) as opened:
+        yield opened
+
+
+def on_server(folder: Path, test: Callable[[Running], Awaitable[None]]) -> None:
+    async def run() -> None:
+        async with running(folder) as server:
+            await test(server)
+
+    asyncio.run(run())
+
+
+def claims(api: Any, *names: str) -> list[Any]:
+    return [api.Claim(namespace="ml-team", name=name, uid=f"uid-{name}") for name in names]
+
+
+def test_get_info_names_the_driver_and_the_newest_version_first(tmp_path: Path) -> None:
+    async def ask(server: Running) -> None:
+        async with channel(server.endpoints.registration_socket) as to:
+            info = await registration_grpc.RegistrationStub(to).GetInfo(registration.InfoRequest())
+        assert (info.type, info.name) == ("DRAPlugin", "gpu.portico.dev")
+        assert info.endpoint == str(tmp_path / "plugin" / "dra.sock")
+        assert list(info.supported_versions) == ["v1.DRAPlugin", "v1beta1.DRAPlugin"]
+
+    on_server(tmp_path, ask)
+
+
+def test_prepare_answers_each_claim_by_its_uid(tmp_path: Path) -> None:
+    async def ask(server: Running) -> None:
+        async with channel(server.endpoints.dra_socket) as to:
+            request = v1.NodePrepareResourcesRequest(claims=claims(v1, "good", "bad", "other"))
+            answer = await v1_grpc.DRAPluginStub(to).NodePrepareResources(request)
+        assert set(answer.claims) == {"uid-good", "uid-bad", "uid-other"}
+        assert answer.claims["uid-bad"].error == "no such device"
+        assert not answer.claims["uid-bad"].devices
+        good = answer.claims["uid-good"]
+        assert good.error == ""
+        assert [str(d) for d in good.devices] == [
+            str(
+                v1.Device(
+                    request_names=["gpu"],
+                    pool_name="node-1",
+                    device_name="gpu-0",
+                    cdi_device_ids=["gpu.portico.dev/claim=a"],
+                    share_id=SHARE,
+                )
+            )
+        ]
+        assert ("prepare", ClaimRef("ml-team", "good", ClaimUID("uid-good"))) in server.answers.asked
+
+    on_server(tmp_path, ask)
+
+
+def test_unprepare_answers_each_claim(tmp_path: Path) -> None:
+    async def ask(server: Running) -> None:
+        async with channel(server.endpoints.dra_socket) as to:
+            request = v1.NodeUnprepareResourcesRequest(claims=claims(v1, "good", "bad"))
+            answer = await v1_grpc.DRAPluginStub(to).NodeUnprepareResources(request)
+        assert {uid: a.error for uid, a in answer.claims.items()} == {"uid-good": "", "uid-bad": "the card is busy"}
+
+    on_server(tmp_path, ask)
+
+
+def test_the_older_version_has_no_share_ids(tmp_path: Path) -> None:
+    async def ask(server: Running) -> None:
+        async with channel(server.endpoints.dra_socket) as to:
+            request = v1beta1.NodePrepareResourcesRequest(claims=claims(v1beta1, "good"))
+            answer = await v1beta1_grpc.DRAPluginStub(to).NodePrepareResources(request)
+        assert [d.device_name for d in answer.claims["uid-good"].devices] == ["gpu-0"]
+
+    on_server(tmp_path, ask)
+
+
+def test_no_claims_no_answers(tmp_path: Path) -> None:
+    async def ask(server: Running) -> None:
+        async with channel(server.endpoints.dra_socket) as to:
+            answer = await v1_grpc.DRAPluginStub(to).NodePrepareResources(v1.NodePrepareResourcesRequest())
+        assert not answer.claims
+
+    on_server(tmp_path, ask)
+
+
+def test_sockets_are_for_root_alone_and_gone_at_the_end(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with running(tmp_path) as server:
+            paths = (server.endpoints.dra_socket, server.endpoints.registration_socket)
+            assert [stat.S_IMODE(path.stat().st_mode) for path in paths] == [0o600, 0o600]
+            server.stop.set()
+            await server.ended
+            assert [path.exists() for path in paths] == [False, False]
+
+    asyncio.run(run())
+
+
+def test_the_stale_socket_of_a_killed_driver_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "plugin").mkdir()
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(tmp_path / "plugin" / "dra.sock"))
+
+    async def ask(server: Running) -> None:
+        async with channel(server.endpoints.dra_socket) as to:
+            await v1_grpc.DRAPluginStub(to).NodePrepareResources(v1.NodePrepareResourcesRequest())
+
+    on_server(tmp_path, ask)
+
+
+def test_a_newer_drivers_sockets_are_left_alone(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with running(tmp_path) as server:
+            for path in (server.endpoints.dra_socket, server.endpoints.registration_socket):
+                path.unlink()
+                path.write_text("newer")
+            server.stop.set()
+            await server.ended
+            assert server.endpoints.dra_socket.read_text() == "newer"
+            assert server.endpoints.registration_socket.read_text() == "newer"
+
+    asyncio.run(run())
+
+
+def test_a_refused_registration_ends_the_driver_with_the_kubelets_reason(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with running(tmp_path) as server:
+            async with channel(server.endpoints.registration_socket) as to:
+                status = registration.RegistrationStatus(plugin_registered=False, error="endpoint is taken")
+                await registration_grpc.RegistrationStub(to).NotifyRegistrationStatus(status)
+            with pytest.raises(RegistrationRefusedError, match="endpoint is taken"):
+                await asyncio.wait_for(server.ended, 5)
+            assert not server.endpoints.registration_socket.exists()
+
+    asyncio.run(run())
+
+
+def test_an_accepted_registration_goes_on(tmp_path: Path) -> None:
+    async def ask(server: Running) -> None:
+        async with channel(server.endpoints.registration_socket) as to:
+            status = registration.RegistrationStatus(plugin_registered=True)
+            await registration_grpc.RegistrationStub(to).NotifyRegistrationStatus(status)
+        await asyncio.sleep(0.1)
+        assert not server.ended.done()
+
+    on_server(tmp_path, ask)
