@@ -142,6 +142,9 @@ class ControlPlane:
             "--use-service-account-credentials=true",
             # Nobody renews the leases of hollow nodes, and no test waits for a dead node.
             "--node-monitor-grace-period=24h",
+            # It makes a ServiceAccount and a token for each of its controllers: five seconds of a start at 20 a second.
+            "--kube-api-qps=500",
+            "--kube-api-burst=1000",
             *self._lone(self.ports.controller_manager),
         ]
 
