@@ -1,0 +1,174 @@
+"""A small API server over real HTTP for node tests: objects by path, lists, watches, conflicts, applied statuses.
+
+It knows no kinds and validates nothing; what the real server refuses is tested against the real one (tests/cluster).
+"""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+from uuid import uuid4
+
+type Json = dict[str, Any]
+
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+clusters: [{{name: small, cluster: {{server: "{url}"}}}}]
+users: [{{name: driver, user: {{}}}}]
+contexts: [{{name: small, context: {{cluster: small, user: driver}}}}]
+current-context: small
+"""
+
+
+class Store:
+    """Objects by path, and every change in order. `refuse` holds path endings that are answered with 500."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, Json] = {}
+        self.events: list[tuple[str, str, Json]] = []  # path, type, object
+        self.refuse: set[str] = set()
+        self.requests: list[tuple[str, str]] = []
+        self.changed = threading.Condition()
+
+    def put(self, path: str, document: Json, event: str) -> Json:
+        with self.changed:
+            self.events.append((path, event, document))
+            document.setdefault("metadata", {})["resourceVersion"] = str(len(self.events))
+            document["metadata"].setdefault("uid", str(uuid4()))
+            if event == "DELETED":
+                del self.objects[path]
+            else:
+                self.objects[path] = document
+            self.changed.notify_all()
+        return document
+
+    def wait_beyond(self, seen: int, seconds: float) -> list[tuple[str, str, Json]]:
+        """The events after the first `seen`, as soon as there are any; none when the time is over."""
+        with self.changed:
+            self.changed.wait_for(lambda: len(self.events) > seen, timeout=seconds)
+            return self.events[seen:]
+
+    def under(self, path: str) -> list[Json]:
+        with self.changed:
+            return [self.objects[key] for key in sorted(self.objects) if key.rpartition("/")[0] == path]
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection. `store` is set on the class that `serve` makes."""
+
+    store: Store
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Tests read `store.requests` instead."""
+
+    def do_GET(self) -> None:
+        path, query = self._target()
+        if query.get("watch"):
+            self._watch(path, float(query.get("timeoutSeconds", "60")))
+        elif path in self.store.objects:
+            self._answer(200, self.store.objects[path])
+        elif path.rpartition("/")[2].endswith("s"):
+            version = {"resourceVersion": str(len(self.store.events))}
+            self._answer(200, {"metadata": version, "items": self.store.under(path)})
+        else:
+            self._refuse(404, "NotFound", f'"{path.rpartition("/")[2]}" not found')
+
+    def do_POST(self) -> None:
+        path, _ = self._target()
+        document = self._body()
+        target = f"{path}/{document['metadata']['name']}"
+        if target in self.store.objects:
+            self._refuse(409, "AlreadyExists", f'"{target}" already exists')
+        else:
+            self._answer(201, self.store.put(target, document, "ADDED"))
+
+    def do_PUT(self) -> None:
+        path, _ = self._target()
+        document = self._body()
+        if path not in self.store.objects:
+            self._refuse(404, "NotFound", f'"{path}" not found')
+        elif document["metadata"].get("resourceVersion") != self.store.objects[path]["metadata"]["resourceVersion"]:
+            self._refuse(409, "Conflict", "the object has been modified")
+        else:
+            document["metadata"]["uid"] = self.store.objects[path]["metadata"]["uid"]
+            self._answer(200, self.store.put(path, document, "MODIFIED"))
+
+    def do_PATCH(self) -> None:
+        path, _ = self._target()
+        path = path.removesuffix("/status")
+        document = self._body()
+        found = self.store.objects.get(path)
+        if any(path.endswith(ending) for ending in self.store.refuse):
+            self._refuse(500, "InternalError", "etcd is away")
+        elif found is None:
+            self._refuse(404, "NotFound", f'"{path}" not found')
+        elif document["metadata"].get("uid", found["metadata"]["uid"]) != found["metadata"]["uid"]:
+            self._refuse(409, "Conflict", "the uid in the precondition is another one")
+        else:
+            status = {**found.get("status", {}), **document["status"]}
+            self._answer(200, self.store.put(path, {**found, "status": status}, "MODIFIED"))
+
+    def do_DELETE(self) -> None:
+        path, _ = self._target()
+        self._body()
+        if path in self.store.objects:
+            self._answer(200, self.store.put(path, self.store.objects[path], "DELETED"))
+        else:
+            self._refuse(404, "NotFound", f'"{path}" not found')
+
+    def _watch(self, path: str, seconds: float) -> None:
+        """Events from now on, until the time is over; the connection's end is the stream's end."""
+        self.send_response(200)
+        self.send_header("Connection", "close")
+        self.end_headers()
+        seen = len(self.store.events)
+        while fresh := self.store.wait_beyond(seen, min(seconds, 1.0)):
+            seen += len(fresh)
+            for changed, event, document in fresh:
+                if changed.startswith(f"{path}/"):
+                    self.wfile.write(json.dumps({"type": event, "object": document}).encode() + b"\n")
+        self.close_connection = True
+
+    def _target(self) -> tuple[str, dict[str, str]]:
+        url = urlsplit(self.path)
+        self.store.requests.append((self.command, url.path))
+        return url.path, {key: values[0] for key, values in parse_qs(url.query).items()}
+
+    def _body(self) -> Json:
+        text = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        document: Json = json.loads(text or b"{}")
+        return document
+
+    def _refuse(self, code: int, reason: str, message: str) -> None:
+        self._answer(code, {"kind": "Status", "code": code, "reason": reason, "message": message})
+
+    def _answer(self, code: int, document: Json) -> None:
+        text = json.dumps(document).encode()
+        self.send_response(code)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+
+@contextmanager
+def serve(kubeconfig: Path) -> Iterator[Store]:
+    """A server on a free loopback port, with a kubeconfig that leads to it."""
+    store = Store()
+    handler = type("BoundHandler", (Handler,), {"store": store})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        kubeconfig.write_text(KUBECONFIG.format(url=f"http://127.0.0.1:{server.server_port}"))
+        try:
+            yield store
+        finally:
+            server.shutdown()
+            thread.join()
