@@ -48,13 +48,12 @@ class Cluster:
         try:
             self.start()
         except BaseException as error:
-            error.add_note(f"All logs were kept in {folders.keep_logs(self.folder)}")
-            self.stop()
+            self._stop_after(error)
             raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.stop()
+        self._stop_after(error)
 
     @property
     def url(self) -> str:
@@ -158,6 +157,11 @@ class Cluster:
             for line in lines:
                 if line.endswith("\n"):  # the last line may be half written
                     yield json.loads(line)
+
+    def _stop_after(self, error: BaseException | None) -> None:
+        if isinstance(error, Exception):  # an interrupt by hand is no failure to look into
+            error.add_note(f"All logs of the cluster were kept in {folders.keep_logs(self.folder)}")
+        self.stop()
 
     def _make_keys(self) -> None:
         self._authority.create()

@@ -7,6 +7,7 @@ A test asks for `cluster`, `node` or `hollow_nodes` and needs no mark; the mark 
 import os
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +22,7 @@ COUNTED = ("node", "browser")
 
 _ran = pytest.StashKey[Counter[str]]()
 _left_out = pytest.StashKey[int]()
+_logs = pytest.StashKey[Path]()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -52,6 +54,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     terminalreporter.write_line(f"node-level tests run: {ran['node']}, browser tests run: {ran['browser']}")
     if left_out := config.stash.get(_left_out, 0):
         terminalreporter.write_line(f"node-level tests left out by PORTICO_NODE=0: {left_out}")
+    if logs := config.stash.get(_logs, None):
+        terminalreporter.write_line(f"logs of the cluster were kept in {logs}")
 
 
 @pytest.fixture(scope="session")
@@ -61,7 +65,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     with Cluster() as running:
         yield running
         if request.session.testsfailed:
-            print(f"\nlogs of the cluster: {folders.keep_logs(running.folder)}")
+            request.config.stash[_logs] = folders.keep_logs(running.folder)
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 import json
 import ssl
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -131,3 +132,13 @@ def test_a_program_can_be_away_and_come_back(cluster: Cluster) -> None:
 def test_two_users_whose_names_look_alike_are_two(cluster: Cluster) -> None:
     assert cluster.user_kubeconfig("a/b") != cluster.user_kubeconfig("a_b")
     assert cluster.kubeconfig("a/b").stat().st_mode & 0o077 == 0
+
+
+def test_an_error_in_a_cluster_of_ones_own_keeps_its_logs(cluster: Cluster) -> None:
+    with pytest.raises(ClusterError, match='resource type "nothing"') as caught, Cluster() as own:
+        own.kubectl("get", "nothing")
+    (note,) = caught.value.__notes__
+    kept = Path(note.removeprefix("All logs of the cluster were kept in "))
+    assert {"etcd.log", "kube-apiserver.log", "audit.log"} <= {file.name for file in kept.iterdir()}
+    assert not own.folder.exists()
+    assert cluster.folder.exists()
