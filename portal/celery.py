@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from celery import Celery, bootsteps
+from celery import Celery, bootsteps, signals
 from django.conf import settings
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
@@ -41,3 +41,8 @@ def nudge_sweeps() -> None:
     """Send every sweep; one that waits longer than its period is not worth doing."""
     for name in settings.SWEEPS:
         app.send_task(name, expires=settings.SWEEP_SECONDS)
+
+
+@signals.setup_logging.connect  # type: ignore[untyped-decorator] # celery has no types
+def keep_our_logs(**_: Any) -> None:
+    """`portal.logs` has set them up; with a receiver here Celery leaves them alone."""

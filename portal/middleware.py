@@ -1,8 +1,9 @@
-"""One id per request, in the answer and in every log line that the request causes."""
+"""One id and one log line per request: the id is in the answer, on error pages and in every line that it causes."""
 
 from __future__ import annotations
 
 import re
+import time
 import uuid
 from collections.abc import Awaitable, Callable
 from inspect import iscoroutinefunction
@@ -16,6 +17,8 @@ type _Async = Callable[[HttpRequest], Awaitable[HttpResponse]]
 
 HEADER = "X-Request-ID"
 _ACCEPTED = re.compile(r"[A-Za-z0-9._-]{8,64}")
+_QUIET = frozenset({"/healthz", "/readyz"})  # asked every few seconds by the kubelet
+_log = structlog.get_logger(__name__)
 
 
 @sync_and_async_middleware
@@ -28,28 +31,33 @@ def RequestIdMiddleware(get_response: _Sync | _Async) -> _Sync | _Async:  # noqa
 
 def _synchronous(get_response: _Sync) -> _Sync:
     def middleware(request: HttpRequest) -> HttpResponse:
-        request_id = _bind(request)
-        response = get_response(request)
-        response[HEADER] = request_id
-        return response
+        started = _begin(request)
+        return _end(request, get_response(request), started)
 
     return middleware
 
 
 def _asynchronous(get_response: _Async) -> _Async:
     async def middleware(request: HttpRequest) -> HttpResponse:
-        request_id = _bind(request)
-        response = await get_response(request)
-        response[HEADER] = request_id
-        return response
+        started = _begin(request)
+        return _end(request, await get_response(request), started)
 
     return middleware
 
 
-def _bind(request: HttpRequest) -> str:
+def _begin(request: HttpRequest) -> float:
     given = request.headers.get(HEADER, "")
-    request_id = given if _ACCEPTED.fullmatch(given) else uuid.uuid4().hex
-    request.META["REQUEST_ID"] = request_id
+    request.META["REQUEST_ID"] = given if _ACCEPTED.fullmatch(given) else uuid.uuid4().hex
     structlog.contextvars.clear_contextvars()
-    structlog.contextvars.bind_contextvars(request_id=request_id, method=request.method, path=request.path)
-    return request_id
+    structlog.contextvars.bind_contextvars(
+        request_id=request.META["REQUEST_ID"], method=request.method, path=request.path
+    )
+    return time.monotonic()
+
+
+def _end(request: HttpRequest, response: HttpResponse, started: float) -> HttpResponse:
+    response[HEADER] = request.META["REQUEST_ID"]
+    if request.path not in _QUIET:
+        duration_ms = round((time.monotonic() - started) * 1000, 1)
+        _log.info("request answered", status=response.status_code, duration_ms=duration_ms)
+    return response

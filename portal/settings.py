@@ -27,7 +27,7 @@ HTTPS = _env.flag("PORTICO_HTTPS", default=False)
 # The cluster.
 KUBECONFIG = _env.text("PORTICO_KUBECONFIG")
 IMPERSONATION_PREFIX = _env.text("PORTICO_IMPERSONATION_PREFIX", "portico:")
-WATCH_SECONDS = _env.number("PORTICO_WATCH_SECONDS", 50, least=1, most=60)
+WATCH_SECONDS = _env.number("PORTICO_WATCH_SECONDS", 30, least=1, most=60)
 SWEEP_SECONDS = _env.number("PORTICO_SWEEP_SECONDS", 10, least=1, most=300)
 SILENT_SECONDS = _env.number("PORTICO_SILENT_SECONDS", 120, least=5, most=3600)
 
@@ -85,6 +85,8 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "portal.context.chrome",
+                "gpuinventory.context.freshness",
             ],
         },
     }

@@ -6,10 +6,13 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from portal import views
 
-app_name = "portal"
-
 portal_patterns: list[URLPattern | URLResolver] = [
+    path("sign-in/", views.sign_in, name="sign-in"),
+    path("sign-out/", views.sign_out, name="sign-out"),
+    path("namespace/", views.choose_namespace, name="choose-namespace"),
     path("healthz", views.healthz, name="healthz"),
+    path("readyz", views.readyz, name="readyz"),
+    path("version", views.version, name="version"),
 ]
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -17,3 +20,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("gpuinventory.urls")),
     path("", include("claims.urls")),
 ]
+
+handler403 = views.refused
+handler404 = views.not_found
+handler500 = views.failed

@@ -1,15 +1,79 @@
-"""Pages of the ground floor."""
+"""Signing in and out, the namespace switch, what machines ask, and the pages for errors."""
 
 from __future__ import annotations
 
-from django.http import HttpRequest, HttpResponse
+from django.conf import settings
+from django.contrib.auth.views import LoginView, LogoutView
+from django.core.exceptions import PermissionDenied
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_POST, require_safe
+
+from portal.http import SignedInRequest, require_namespace, safe_next, signed_in
+
+UNAVAILABLE = 503
+
+sign_in = LoginView.as_view(template_name="portal/sign_in.html", redirect_authenticated_user=True)
+sign_out = LogoutView.as_view()
 
 
+@require_POST
+@signed_in
+def choose_namespace(request: SignedInRequest) -> HttpResponse:
+    """Remember the namespace that forms begin with, and go back."""
+    namespace = request.POST.get("namespace", "")
+    require_namespace(request, namespace)
+    request.session["namespace"] = namespace
+    return HttpResponseRedirect(safe_next(request, request.POST.get("next", "")))
+
+
+@require_safe
 def healthz(_request: HttpRequest) -> HttpResponse:
     """The process answers; nothing else is asked."""
     return HttpResponse("ok\n", content_type="text/plain")
 
 
-def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """The form is not ours or too old."""
-    return HttpResponse("refused\n", status=403)
+@require_safe
+def readyz(_request: HttpRequest) -> HttpResponse:
+    """Ready means: the database answers and has our tables. A cluster that is away makes pages old, not useless."""
+    try:
+        executor = MigrationExecutor(connection)
+        missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    except DatabaseError as error:
+        return HttpResponse(f"database: {type(error).__name__}\n", status=UNAVAILABLE, content_type="text/plain")
+    if missing:
+        names = ", ".join(f"{migration.app_label}.{migration.name}" for migration, _ in missing)
+        return HttpResponse(f"not migrated: {names}\n", status=UNAVAILABLE, content_type="text/plain")
+    return HttpResponse("ok\n", content_type="text/plain")
+
+
+@require_safe
+def version(_request: HttpRequest) -> HttpResponse:
+    """Which Portico this is."""
+    return JsonResponse({"name": "portico", "version": settings.VERSION})
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001 - Django's signature
+    """A form without its token: most often a page that stayed open over a sign-out."""
+    sentence = "This form was opened before you signed in, or in another browser. Open the page again and send it anew."
+    return refused(request, PermissionDenied(sentence))
+
+
+def refused(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """403: the sentence that the refusal carries."""
+    sentence = str(exception) or "You may not see this page. Ask an operator if you should."
+    return render(request, "403.html", {"sentence": sentence}, status=403)
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """404: the sentence if the view gave one; Django's own texts name internals and are not shown."""
+    first = exception.args[0] if exception.args else ""
+    sentence = first if isinstance(first, str) and first else "There is no page at this address."
+    return render(request, "404.html", {"sentence": sentence}, status=404)
+
+
+def failed(request: HttpRequest) -> HttpResponse:
+    """500: the id by which an operator finds the fault in the log."""
+    return render(request, "500.html", status=500)

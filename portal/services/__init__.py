@@ -1,0 +1,1 @@
+"""Use cases of people and teams, one verb a file. Commands and pages call the same ones."""

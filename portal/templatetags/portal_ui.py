@@ -1,7 +1,48 @@
-"""Small things every page shows the same way: bytes, ages, badges."""
+"""Small things that every page shows the same way: bytes, times, numbers in a bar."""
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django import template
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 register = template.Library()
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+_STEP = 1024
+NOTHING = "\N{EN DASH}"
+
+
+@register.filter
+def binary(amount: int) -> str:
+    """Bytes in the largest unit that keeps at least one whole: 80.0 GiB as 80 GiB; 0 as a dash."""
+    if not amount:
+        return NOTHING
+    value, unit = float(amount), 0
+    while abs(value) >= _STEP and unit < len(_UNITS) - 1:
+        value, unit = value / _STEP, unit + 1
+    return f"{value:.1f}".removesuffix(".0") + f" {_UNITS[unit]}"
+
+
+@register.filter
+def moment(text: str) -> SafeString:
+    """An RFC 3339 time as an age, with the absolute time in the element; a dash where there is none."""
+    if not text:
+        return SafeString(NOTHING)
+    then = datetime.fromisoformat(text)
+    absolute = f"{then:%Y-%m-%d %H:%M:%S} UTC"
+    return format_html(
+        '<time datetime="{}" title="{}">{} ago</time>', text, absolute, age((timezone.now() - then).total_seconds())
+    )
+
+
+@register.filter
+def age(seconds: float) -> str:
+    """A length of time by its largest unit."""
+    whole = max(0, int(seconds))
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if whole >= size:
+            return f"{whole // size} {unit}"
+    return f"{whole} s"

@@ -1,0 +1,50 @@
+"""Shared counters of a pool: what is left when some devices are allocated, and whether a device still fits. Pure.
+
+A device is charged once while any part of it is allocated (KEP-4815 with KEP-5075): callers name devices, not shares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from dra.objects import CounterSet, Device
+from dra.quantity import Quantity, parse_quantity
+
+type Left = Mapping[str, Mapping[str, CounterState]]
+
+
+@dataclass(frozen=True, slots=True)
+class CounterState:
+    """One counter: what there is in all, and what is left. `left` is negative when more is drawn than there is."""
+
+    total: Quantity
+    left: Quantity
+
+
+def counters_left(counter_sets: Iterable[CounterSet], allocated: Iterable[Device]) -> Left:
+    """By counter set and counter name. A draw on an unknown counter is left out: the pool is invalid by then."""
+    totals = {
+        each.name: {name: parse_quantity(counter.value) for name, counter in each.counters.items()}
+        for each in counter_sets
+    }
+    left = {name: dict(counters) for name, counters in totals.items()}
+    for device in allocated:
+        for draw in device.consumes_counters:
+            counters = left.get(draw.counter_set, {})
+            for name, counter in draw.counters.items():
+                if name in counters:
+                    counters[name] -= parse_quantity(counter.value)
+    return {
+        set_name: {name: CounterState(total, left[set_name][name]) for name, total in counters.items()}
+        for set_name, counters in totals.items()
+    }
+
+
+def fits(device: Device, left: Left) -> bool:
+    """Whether every counter that the device draws on has enough left."""
+    return all(
+        parse_quantity(counter.value) <= left[draw.counter_set][name].left
+        for draw in device.consumes_counters
+        for name, counter in draw.counters.items()
+    )

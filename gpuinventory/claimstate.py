@@ -1,0 +1,99 @@
+"""A ResourceClaim to the word that people read for it. Pure; one table of badges for every page.
+
+Words: a claim without a pod waits by design, so that is no error. Source: KEP-4381 (allocation and reservation) and
+KEP-4817 (device status).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from enum import StrEnum
+
+from dra.names import DeviceID
+from dra.objects import ResourceClaim
+from portal.badge import Badge
+
+POD = "Pod"
+READY = "Ready"
+
+
+class ClaimState(StrEnum):
+    """Where a claim stands. `GONE` and `NOT_CREATED` are for claims that are not there, or not any more."""
+
+    NOT_CREATED = "not-created"
+    WAITING_FOR_POD = "waiting-for-pod"
+    WAITING_FOR_DEVICES = "waiting-for-devices"
+    ALLOCATED = "allocated"
+    IN_USE = "in-use"
+    PREPARE_FAILED = "prepare-failed"
+    DEVICE_UNHEALTHY = "device-unhealthy"
+    RELEASING = "releasing"
+    GONE = "gone"
+
+
+BADGES: dict[ClaimState, Badge] = {
+    ClaimState.NOT_CREATED: Badge("unknown", "·", "Not created"),
+    ClaimState.WAITING_FOR_POD: Badge("neutral", "◌", "Waiting for a pod"),
+    ClaimState.WAITING_FOR_DEVICES: Badge("wait", "◔", "Waiting for devices"),
+    ClaimState.ALLOCATED: Badge("team", "◕", "Allocated"),
+    ClaimState.IN_USE: Badge("good", "●", "In use"),
+    ClaimState.PREPARE_FAILED: Badge("bad", "✕", "Prepare failed"),
+    ClaimState.DEVICE_UNHEALTHY: Badge("bad", "⊘", "Device unhealthy"),
+    ClaimState.RELEASING: Badge("others", "◍", "Releasing"),
+    ClaimState.GONE: Badge("others", "\N{EN DASH}", "Gone"),
+}
+
+_SENTENCES: dict[ClaimState, str] = {
+    ClaimState.NOT_CREATED: "Nothing was created in the cluster.",
+    ClaimState.WAITING_FOR_POD: (
+        "A claim gets devices only when a pod uses it. If a pod already names this one, no node fits it yet."
+    ),
+    ClaimState.WAITING_FOR_DEVICES: "Pod {pod} waits until a node has the devices that this claim asks for.",
+    ClaimState.ALLOCATED: "The devices are set aside, and no pod is bound to them yet.",
+    ClaimState.IN_USE: "Held by {holders}.",
+    ClaimState.PREPARE_FAILED: "The node could not prepare the devices: {fault} Kubernetes keeps trying.",
+    ClaimState.DEVICE_UNHEALTHY: (
+        "A device of this claim is blocked by a taint, or no longer published. Ask an operator."
+    ),
+    ClaimState.RELEASING: "The claim is being deleted; its devices are free when the node has let go of them.",
+    ClaimState.GONE: "The claim was deleted, and its devices are free.",
+}
+
+
+def state_of(claim: ResourceClaim, unhealthy: Collection[DeviceID] = ()) -> ClaimState:
+    """The state of a claim that is there; `unhealthy` are the devices that a taint blocks or that are missing."""
+    allocation = claim.status.allocation
+    if claim.metadata.deletion_timestamp:
+        return ClaimState.RELEASING
+    if allocation is None:
+        return ClaimState.WAITING_FOR_DEVICES if owning_pod(claim) else ClaimState.WAITING_FOR_POD
+    if prepare_fault(claim):
+        return ClaimState.PREPARE_FAILED
+    if any(DeviceID(each.driver, each.pool, each.device) in unhealthy for each in allocation.devices.results):
+        return ClaimState.DEVICE_UNHEALTHY
+    return ClaimState.IN_USE if claim.status.reserved_for else ClaimState.ALLOCATED
+
+
+def sentence_of(claim: ResourceClaim, state: ClaimState) -> str:
+    """One sentence of plain words about that state of the claim."""
+    pods = [each.name for each in claim.status.reserved_for]
+    return _SENTENCES[state].format(
+        pod=owning_pod(claim),
+        holders=f"pod{'s' if len(pods) > 1 else ''} {', '.join(pods)}",
+        fault=prepare_fault(claim),
+    )
+
+
+def owning_pod(claim: ResourceClaim) -> str:
+    """The pod that a claim was made for from a template, "" for one made by hand."""
+    owners = (owner.name for owner in claim.metadata.owner_references if owner.kind == POD)
+    return next(owners, "")
+
+
+def prepare_fault(claim: ResourceClaim) -> str:
+    """What a driver says about a device that is not ready, "" while none says so."""
+    conditions = (condition for device in claim.status.devices for condition in device.conditions)
+    for condition in conditions:
+        if condition.type == READY and condition.status == "False":
+            return condition.message or condition.reason or "no reason given."
+    return ""

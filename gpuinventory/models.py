@@ -1,0 +1,158 @@
+"""The read model: objects with their bytes as received, narrow tables for what pages filter, cursors and the revision.
+
+Everything here can be dropped and rebuilt from the cluster. Only this app imports it (import contract).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+
+NAME = 253  # DNS subdomain
+DRIVER = 63
+
+
+class ClusterObject(models.Model):
+    """One object of a followed kind. `driver` and `pool` are set for ResourceSlices, which are read by pool."""
+
+    kind = models.CharField(max_length=63)
+    namespace = models.CharField(max_length=63, blank=True)
+    name = models.CharField(max_length=NAME)
+    uid = models.CharField(max_length=63)
+    resource_version = models.CharField(max_length=63)
+    driver = models.CharField(max_length=DRIVER, blank=True)
+    pool = models.CharField(max_length=NAME, blank=True)
+    body = models.BinaryField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["kind", "namespace", "name"], name="one_row_per_object"),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["driver", "pool"], name="slices_of_a_pool", condition=models.Q(kind="ResourceSlice")),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+
+
+class Pool(models.Model):
+    """What the slices of a pool add up to. A row without slices stands for a pool whose devices are still allocated."""
+
+    driver = models.CharField(max_length=DRIVER)
+    name = models.CharField(max_length=NAME)
+    node = models.CharField(max_length=NAME, blank=True)
+    state = models.CharField(max_length=16)
+    reason = models.CharField(max_length=500, blank=True)
+    generation = models.BigIntegerField(default=0)
+    slices_seen = models.PositiveIntegerField(default=0)
+    slices_wanted = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["driver", "name"], name="one_row_per_pool")]
+
+    def __str__(self) -> str:
+        return f"{self.driver}/{self.name}"
+
+
+class Device(models.Model):
+    """A device as pages list it. Derived from its pool's slices and from the allocations on it."""
+
+    pool = models.ForeignKey(Pool, on_delete=models.CASCADE, related_name="devices")
+    name = models.CharField(max_length=63)
+    node = models.CharField(max_length=NAME, blank=True)
+    slice_name = models.CharField(max_length=NAME, blank=True)
+    position = models.PositiveIntegerField()
+    product = models.CharField(max_length=128, blank=True)
+    device_type = models.CharField(max_length=64, blank=True)
+    mig_profile = models.CharField(max_length=64, blank=True)
+    memory = models.BigIntegerField(default=0)
+    counter_set = models.CharField(max_length=63, blank=True)
+    shareable = models.BooleanField(default=False)
+    tainted = models.BooleanField(default=False)
+    state = models.CharField(max_length=16)
+    percent_used = models.PositiveSmallIntegerField(default=0)
+    holders = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["pool", "name"], name="one_row_per_device")]
+        indexes: ClassVar = [
+            models.Index(fields=["state", "product"], name="devices_by_state"),
+            models.Index(fields=["node", "position"], name="devices_of_a_node"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.pool}/{self.name}"
+
+
+class CounterSet(models.Model):
+    """What is left of a counter set: `{counter: [left, total]}`, quantities as texts."""
+
+    pool = models.ForeignKey(Pool, on_delete=models.CASCADE, related_name="counter_sets")
+    name = models.CharField(max_length=63)
+    counters = models.JSONField()
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["pool", "name"], name="one_row_per_counter_set")]
+
+    def __str__(self) -> str:
+        return f"{self.pool}/{self.name}"
+
+
+class AllocatedDevice(models.Model):
+    """One device, or one share of it, that a ResourceClaim was given. Rewritten with its claim."""
+
+    driver = models.CharField(max_length=DRIVER)
+    pool = models.CharField(max_length=NAME)
+    device = models.CharField(max_length=63)
+    share_id = models.CharField(max_length=63, blank=True)
+    device_request = models.CharField(max_length=128)
+    admin_access = models.BooleanField(default=False)
+    consumed = models.JSONField(default=dict)
+    claim_namespace = models.CharField(max_length=63)
+    claim_name = models.CharField(max_length=NAME)
+    claim_uid = models.CharField(max_length=63)
+    pods = models.JSONField(default=list)
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index(fields=["driver", "pool", "device"], name="allocations_of_a_device"),
+            models.Index(fields=["claim_namespace", "claim_name"], name="allocations_of_a_claim"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.driver}/{self.pool}/{self.device} for {self.claim_namespace}/{self.claim_name}"
+
+
+class StreamCursor(models.Model):
+    """Where a kind's stream stands, who runs it, and what went wrong last.
+
+    `resource_version` "" asks for a new list. `synced_at` is the last word from the cluster; it grows old when the
+    cluster is silent. The lease is taken and kept by conditional updates only.
+    """
+
+    kind = models.CharField(max_length=63, primary_key=True)
+    resource_version = models.CharField(max_length=63, blank=True)
+    synced_at = models.DateTimeField(null=True)
+    lease_holder = models.CharField(max_length=64, blank=True)
+    lease_until = models.DateTimeField(null=True)
+    last_error = models.CharField(max_length=1000, blank=True)
+    failures = models.PositiveIntegerField(default=0)
+    due_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"{self.kind} at {self.resource_version or 'the beginning'}"
+
+
+class Revision(models.Model):
+    """One row, one number: raised in the transaction of every change, so that pages know when to look again."""
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
+    value = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        constraints: ClassVar = [models.CheckConstraint(condition=models.Q(id=1), name="one_revision")]
+
+    def __str__(self) -> str:
+        return str(self.value)

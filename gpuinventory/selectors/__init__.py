@@ -1,0 +1,59 @@
+"""Reads of the inventory: frozen values, each in a pinned number of queries. What other apps may ask stands here."""
+
+from gpuinventory.selectors.claims import (
+    ClaimView,
+    GivenDevice,
+    TemplateView,
+    resource_claim,
+    resource_claim_template,
+    resource_claim_templates,
+    resource_claims,
+)
+from gpuinventory.selectors.classes import DeviceClassView, DeviceFacts, device_classes, device_facts
+from gpuinventory.selectors.device import DeviceDetail, Segment, device_detail
+from gpuinventory.selectors.devices import (
+    CounterView,
+    DeviceFilter,
+    DeviceList,
+    DeviceView,
+    HolderView,
+    filter_choices,
+    list_devices,
+    unsettled_pools,
+)
+from gpuinventory.selectors.freshness import Freshness, freshness, revision
+from gpuinventory.selectors.nodes import NodeView
+from gpuinventory.selectors.totals import ProductTotals, ProfileTotals, totals_by_product, totals_by_profile
+
+__all__ = [
+    "ClaimView",
+    "CounterView",
+    "DeviceClassView",
+    "DeviceDetail",
+    "DeviceFacts",
+    "DeviceFilter",
+    "DeviceList",
+    "DeviceView",
+    "Freshness",
+    "GivenDevice",
+    "HolderView",
+    "NodeView",
+    "ProductTotals",
+    "ProfileTotals",
+    "Segment",
+    "TemplateView",
+    "device_classes",
+    "device_detail",
+    "device_facts",
+    "filter_choices",
+    "freshness",
+    "list_devices",
+    "resource_claim",
+    "resource_claim_template",
+    "resource_claim_templates",
+    "resource_claims",
+    "revision",
+    "totals_by_product",
+    "totals_by_profile",
+    "unsettled_pools",
+]

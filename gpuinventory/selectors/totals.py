@@ -1,0 +1,100 @@
+"""Numbers of the fleet: what there is and what is free, without a name of any team."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import CharField, Count, Q, Sum, Value
+from django.db.models.functions import Cast, Concat
+
+from gpuinventory.models import Device
+from gpuinventory.projection import WHOLE, DeviceState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProductTotals:
+    """Cards of one product. `free_share` is in percent of one card, over all cards that are free or partly held."""
+
+    product: str
+    memory: int
+    total: int
+    free: int
+    partly: int
+    held: int
+    excluded: int
+    blocked: int
+    unknown: int
+    free_share: int
+
+    @property
+    def parts(self) -> tuple[tuple[str, str, int], ...]:
+        """State, word and number, in the order of every legend; zeros left out."""
+        numbers = (
+            ("free", "free", self.free),
+            ("partly", "partly held", self.partly),
+            ("held", "held", self.held),
+            ("excluded", "cut into MIG parts", self.excluded),
+            ("blocked", "blocked", self.blocked),
+            ("unknown", "unknown", self.unknown),
+        )
+        return tuple((state, word, number) for state, word, number in numbers if number)
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileTotals:
+    """A MIG profile: how many instances exist, and on how many cards one more could be made now.
+
+    Cards, not placements: placements of one card exclude each other, so their sum would promise too much.
+    """
+
+    product: str
+    profile: str
+    memory: int
+    held: int
+    cards: int
+
+
+def totals_by_product() -> tuple[ProductTotals, ...]:
+    """Whole devices by product. One query."""
+    rows = Device.objects.filter(mig_profile="").values_list("product", "memory", "state")
+    groups: dict[tuple[str, int], dict[str, tuple[int, int]]] = {}
+    for product, memory, state, number, used in rows.annotate(Count("pk"), Sum("percent_used")):
+        groups.setdefault((product, memory), {})[state] = (number, used)
+    return tuple(_totals(*key, groups[key]) for key in sorted(groups, key=lambda key: (key[0], -key[1])))
+
+
+def _totals(product: str, memory: int, states: dict[str, tuple[int, int]]) -> ProductTotals:
+    """`states` gives the number of devices in each state, and the sum of their used percents."""
+
+    def number(*wanted: DeviceState) -> int:
+        return sum(states.get(state, (0, 0))[0] for state in wanted)
+
+    partly, used = states.get(DeviceState.PARTLY_HELD, (0, 0))
+    return ProductTotals(
+        product=product or "unnamed device",
+        memory=memory,
+        total=number(*DeviceState),
+        free=number(DeviceState.FREE),
+        partly=partly,
+        held=number(DeviceState.HELD),
+        excluded=number(DeviceState.EXCLUDED),
+        blocked=number(DeviceState.BLOCKED),
+        unknown=number(DeviceState.UNKNOWN, DeviceState.MISSING),
+        free_share=(number(DeviceState.FREE) + partly) * WHOLE - used,
+    )
+
+
+def totals_by_profile() -> tuple[ProfileTotals, ...]:
+    """MIG profiles by product, largest first. One query."""
+    card = Concat(Cast("pool_id", CharField()), Value("/"), "counter_set")
+    held = Q(state__in=[DeviceState.HELD, DeviceState.PARTLY_HELD])
+    rows = (
+        Device.objects.exclude(mig_profile="")
+        .values("product", "mig_profile", "memory")
+        .annotate(held=Count("pk", filter=held))
+        .annotate(cards=Count(card, filter=Q(state=DeviceState.FREE), distinct=True))
+        .order_by("product", "-memory", "mig_profile")
+    )
+    return tuple(
+        ProfileTotals(row["product"], row["mig_profile"], row["memory"], row["held"], row["cards"]) for row in rows
+    )

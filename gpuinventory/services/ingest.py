@@ -1,0 +1,130 @@
+"""Make the rows equal to what the API server said, inside the caller's transaction. Writes only what changed.
+
+Level, not edge: rows follow from the objects alone, so a doubled event or a whole new list changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from django.db.models import F, Q
+
+from dra.kube.requests import RESOURCE_CLAIMS, RESOURCE_SLICES
+from dra.objects import ObjectMeta, ResourceSlice
+from dra.pools import PoolID
+from gpuinventory.models import ClusterObject, Revision
+from gpuinventory.services.allocations import write_allocations
+from gpuinventory.services.pools import project_pools
+from gpuinventory.services.reading import read_object
+
+BATCH = 200  # rows per statement; SQLite binds a limited number of values
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One object as the API server told it: its metadata and its bytes. A deleted one has no bytes."""
+
+    metadata: ObjectMeta
+    body: bytes | None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Namespace and name."""
+        return self.metadata.namespace, self.metadata.name
+
+
+def ingest(kind: str, seen: Iterable[Seen]) -> int:
+    """Write these objects; the number of rows that changed. Of several words about one object the last counts."""
+    latest = {each.key: each for each in seen}
+    stored = _stored(kind, latest)
+    changed = [each for each in latest.values() if each.body is not None and _differs(each, stored.get(each.key))]
+    deleted = [each.key for each in latest.values() if each.body is None and each.key in stored]
+    return _write(kind, changed, deleted)
+
+
+def forget_others(kind: str, listed: set[tuple[str, str]]) -> int:
+    """After a whole list: delete the rows of objects that are not in it."""
+    rows = ClusterObject.objects.filter(kind=kind).values_list("namespace", "name")
+    return _write(kind, [], [key for key in rows.iterator() if key not in listed])
+
+
+def _write(kind: str, changed: Sequence[Seen], deleted: Sequence[tuple[str, str]]) -> int:
+    if not changed and not deleted:
+        return 0
+    pools = _pools_of(kind, [each.key for each in changed] + list(deleted)) if kind == RESOURCE_SLICES.kind else set()
+    rows = [_row(kind, each) for each in changed]
+    ClusterObject.objects.bulk_create(
+        rows,
+        batch_size=BATCH,
+        update_conflicts=True,
+        unique_fields=["kind", "namespace", "name"],
+        update_fields=["uid", "resource_version", "driver", "pool", "body"],
+    )
+    for part in _parts(deleted):
+        ClusterObject.objects.filter(_any_of(part), kind=kind).delete()
+    pools |= {PoolID(row.driver, row.pool) for row in rows if row.driver}
+    if kind == RESOURCE_CLAIMS.kind:
+        pools |= write_allocations([each.body for each in changed if each.body is not None], deleted)
+    project_pools(pools)
+    bump_revision()
+    return len(changed) + len(deleted)
+
+
+def bump_revision() -> None:
+    """Tell pages that there is something new; seen with the commit of the transaction."""
+    if not Revision.objects.update(value=F("value") + 1):
+        Revision.objects.create(value=1)
+
+
+def _stored(kind: str, latest: dict[tuple[str, str], Seen]) -> dict[tuple[str, str], tuple[str, str]]:
+    """Uid and version of the rows that are there, by key."""
+    found: dict[tuple[str, str], tuple[str, str]] = {}
+    for part in _parts(list(latest)):
+        rows = ClusterObject.objects.filter(_any_of(part), kind=kind)
+        for namespace, name, uid, version in rows.values_list("namespace", "name", "uid", "resource_version"):
+            found[namespace, name] = (uid, version)
+    return found
+
+
+def _differs(each: Seen, stored: tuple[str, str] | None) -> bool:
+    return stored != (each.metadata.uid, each.metadata.resource_version)
+
+
+def _pools_of(kind: str, keys: list[tuple[str, str]]) -> set[PoolID]:
+    """The pools that these slices belonged to so far; a slice may move from one to another."""
+    found: set[PoolID] = set()
+    for part in _parts(keys):
+        rows = ClusterObject.objects.filter(_any_of(part), kind=kind).values_list("driver", "pool")
+        found |= {PoolID(driver, pool) for driver, pool in rows}
+    return found
+
+
+def _row(kind: str, each: Seen) -> ClusterObject:
+    body = each.body or b""
+    slice_ = read_object(body, ResourceSlice) if kind == RESOURCE_SLICES.kind else None
+    return ClusterObject(
+        kind=kind,
+        namespace=each.metadata.namespace,
+        name=each.metadata.name,
+        uid=each.metadata.uid,
+        resource_version=each.metadata.resource_version,
+        driver=slice_.spec.driver if slice_ else "",
+        pool=slice_.spec.pool.name if slice_ else "",
+        body=body,
+    )
+
+
+def _any_of(keys: Sequence[tuple[str, str]]) -> Q:
+    """Rows with these keys: one list of names per namespace."""
+    by_namespace: dict[str, list[str]] = {}
+    for namespace, name in keys:
+        by_namespace.setdefault(namespace, []).append(name)
+    condition = Q(pk__in=[])
+    for namespace, names in by_namespace.items():
+        condition |= Q(namespace=namespace, name__in=names)
+    return condition
+
+
+def _parts(keys: Sequence[tuple[str, str]]) -> Iterable[Sequence[tuple[str, str]]]:
+    return (keys[start : start + BATCH] for start in range(0, len(keys), BATCH))

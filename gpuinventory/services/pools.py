@@ -1,0 +1,109 @@
+"""Write the device rows of pools anew from slices and allocations: only rows that differ are touched.
+
+Slices and claims are streamed side by side, and both change a pool's rows. So each pool's row is locked first, in the
+order of driver and name, and read after: the later one sees what the earlier one committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from dra.kube.requests import RESOURCE_SLICES
+from dra.objects import DeviceRequestAllocationResult, ResourceSlice
+from dra.pools import Pool as PublishedPool
+from dra.pools import PoolID, read_pools
+from gpuinventory.models import AllocatedDevice, ClusterObject, CounterSet, Device, Pool
+from gpuinventory.projection import Projection, project
+from gpuinventory.services.reading import read_object
+
+NOT_PUBLISHED = "missing"
+BATCH = 200
+
+
+def project_pools(pool_ids: Iterable[PoolID]) -> None:
+    """Bring the rows of these pools up to date."""
+    for pool_id in sorted(pool_ids):
+        Pool.objects.bulk_create([Pool(driver=pool_id.driver, name=pool_id.name)], ignore_conflicts=True)
+        row = Pool.objects.select_for_update().get(driver=pool_id.driver, name=pool_id.name)
+        _project(row, pool_id)
+
+
+def _project(row: Pool, pool_id: PoolID) -> None:
+    slices = (read_object(body, ResourceSlice) for body in slice_bodies(pool_id))
+    published = read_pools(slice_ for slice_ in slices if slice_).get(pool_id)
+    projection = project(published, allocations_on(pool_id))
+    if published is None and not projection.devices:
+        row.delete()
+        return
+    _write_pool(row, published)
+    _write_devices(row, projection)
+    _write_counter_sets(row, projection)
+
+
+def slice_bodies(pool_id: PoolID) -> Sequence[bytes]:
+    """The bytes of the pool's slices."""
+    rows = ClusterObject.objects.filter(kind=RESOURCE_SLICES.kind, driver=pool_id.driver, pool=pool_id.name)
+    return [bytes(body) for body in rows.values_list("body", flat=True)]
+
+
+def allocations_on(pool_id: PoolID) -> Mapping[str, Sequence[DeviceRequestAllocationResult]]:
+    """What is allocated of the pool, by device name."""
+    found: dict[str, list[DeviceRequestAllocationResult]] = {}
+    for row in AllocatedDevice.objects.filter(driver=pool_id.driver, pool=pool_id.name):
+        result = DeviceRequestAllocationResult(
+            request=row.device_request,
+            driver=row.driver,
+            pool=row.pool,
+            device=row.device,
+            admin_access=row.admin_access,
+            consumed_capacity=row.consumed,
+        )
+        found.setdefault(row.device, []).append(result)
+    return found
+
+
+def _write_pool(row: Pool, published: PublishedPool | None) -> None:
+    row.node = published.node_name if published else ""
+    row.state = published.state if published else NOT_PUBLISHED
+    row.reason = published.reason if published else "no slice of this pool is published any more"
+    row.generation = published.generation if published else 0
+    row.slices_seen = len(published.slices) if published else 0
+    row.slices_wanted = published.wanted if published else 0
+    row.save()
+
+
+def _write_devices(pool: Pool, projection: Projection) -> None:
+    existing = {row.name: row for row in pool.devices.all()}
+    wanted = {row.name: asdict(row) for row in projection.devices}
+    pool.devices.filter(name__in=existing.keys() - wanted.keys()).delete()
+    new = [Device(pool=pool, **columns) for name, columns in wanted.items() if name not in existing]
+    changed = [existing[name] for name, columns in wanted.items() if name in existing and _set(existing[name], columns)]
+    Device.objects.bulk_create(new, batch_size=BATCH)
+    columns = [name for name in next(iter(wanted.values()), {}) if name != "name"]
+    if changed:
+        Device.objects.bulk_update(changed, columns, batch_size=BATCH)
+
+
+def _set(row: Device, columns: Mapping[str, Any]) -> bool:
+    """Set the columns that differ; whether any did."""
+    different = {name: value for name, value in columns.items() if getattr(row, name) != value}
+    for name, value in different.items():
+        setattr(row, name, value)
+    return bool(different)
+
+
+def _write_counter_sets(pool: Pool, projection: Projection) -> None:
+    wanted = {
+        name: {counter: list(pair) for counter, pair in sets.items()} for name, sets in projection.counter_sets.items()
+    }
+    existing = {row.name: row for row in pool.counter_sets.all()}
+    pool.counter_sets.filter(name__in=existing.keys() - wanted.keys()).delete()
+    CounterSet.objects.bulk_create(
+        [CounterSet(pool=pool, name=name, counters=wanted[name]) for name in wanted if name not in existing]
+    )
+    changed = [existing[name] for name in wanted if name in existing and existing[name].counters != wanted[name]]
+    for row in changed:
+        row.counters = wanted[row.name]
+    CounterSet.objects.bulk_update(changed, ["counters"])

@@ -1,0 +1,146 @@
+"""Follow one kind for a while: take the lease, list if need be, watch, and write each batch with its cursor.
+
+One transaction holds rows, cursor, lease and revision, so a worker that dies at any point leaves a state to go on
+from. Steps: 1. lease; 2. without a version: list, by initial events or by pages, and forget what is gone; 3. else watch
+from the version; 4. release. 410 Gone asks for a new list; every other fault is recorded and tried again later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+import structlog
+from django.db import transaction
+
+from dra.errors import DraError
+from dra.kube.errors import GoneError, InvalidError, KubeError
+from dra.kube.port import Cluster, list_all
+from dra.kube.requests import watch
+from dra.kube.responses import Header
+from dra.kube.watch import WatchEvent, parse_event
+from dra.objects import decode
+from gpuinventory.kinds import FOLLOWED
+from gpuinventory.services import lease
+from gpuinventory.services.ingest import Seen, forget_others, ingest
+from gpuinventory.services.reader import LineReader
+
+LIST_SECONDS = 600  # how long a whole list may take; a watch ends sooner
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """What one run needs: `connect` gives the way to the cluster, `stopping` says when to leave early."""
+
+    kind: str
+    holder: str
+    connect: Callable[[], Cluster]
+    clock: Callable[[], datetime]
+    seconds: int
+    stopping: Callable[[], bool]
+
+
+def run_stream(stream: Stream) -> bool:
+    """Run once; whether a successor shall follow at once. False if another has the lease, or after a fault."""
+    cursor = lease.take(stream.kind, stream.holder, stream.clock())
+    if cursor is None:
+        return False
+    try:
+        _run(stream, cursor.resource_version)
+    except lease.LeaseLostError:
+        _log.warning("lease lost", kind=stream.kind)
+        return False
+    except (KubeError, DraError) as error:
+        lease.fail(stream.kind, stream.holder, stream.clock(), str(error))
+        _log.warning("stream failed", kind=stream.kind, failures=cursor.failures + 1, error=str(error))
+        return False
+    finally:
+        lease.release(stream.kind, stream.holder)
+    return not stream.stopping()
+
+
+def _run(stream: Stream, version: str) -> None:
+    cluster = stream.connect()
+    try:
+        if version:
+            _follow(stream, cluster, version)
+        else:
+            _list(stream, cluster)
+    except GoneError:
+        _log.info("version too old, listing anew", kind=stream.kind)
+        _commit(stream, [], version="")
+
+
+def _follow(stream: Stream, cluster: Cluster, version: str) -> None:
+    request = watch(FOLLOWED[stream.kind], resource_version=version, seconds=stream.seconds)
+    for lines in LineReader(cluster, request).batches():
+        events = [parse_event(line) for line in lines]
+        if events:
+            version = events[-1].resource_version
+            _commit(stream, _objects(events), version=version)
+        if stream.stopping():
+            return
+    _commit(stream, [], version=version)  # a silent watch is a word from the cluster too
+
+
+def _list(stream: Stream, cluster: Cluster) -> None:
+    try:
+        _list_by_events(stream, cluster)
+    except InvalidError:  # this server can't send initial events
+        list_by_pages(stream, cluster)
+
+
+def _list_by_events(stream: Stream, cluster: Cluster) -> None:
+    request = watch(FOLLOWED[stream.kind], initial_events=True, seconds=LIST_SECONDS)
+    listed: set[tuple[str, str]] = set()
+    for lines in LineReader(cluster, request).batches():
+        events = [parse_event(line) for line in lines]
+        end = next((i for i, event in enumerate(events) if event.ends_list), len(events))
+        seen = list(_objects(events[:end]))
+        listed |= {each.key for each in seen}
+        if end < len(events):
+            _commit(stream, seen, version=events[end].resource_version, listed=listed)
+            return
+        if seen:
+            _commit(stream, seen)
+        if stream.stopping():
+            return
+
+
+def list_by_pages(stream: Stream, cluster: Cluster) -> None:
+    """List in pages of 100, for servers without streaming lists (KEP-3157)."""
+    listed: set[tuple[str, str]] = set()
+    for page in list_all(cluster, FOLLOWED[stream.kind]):
+        seen = [Seen(decode(body, Header).metadata, body) for body in page.items]
+        listed |= {each.key for each in seen}
+        if not page.continue_token:
+            _commit(stream, seen, version=page.resource_version, listed=listed)
+        elif stream.stopping():
+            return
+        else:
+            _commit(stream, seen)
+
+
+@transaction.atomic
+def _commit(
+    stream: Stream,
+    seen: Iterable[Seen],
+    *,
+    version: str | None = None,
+    listed: set[tuple[str, str]] | None = None,
+) -> None:
+    """Rows and cursor together; after a whole list (`listed`) what is not in it is forgotten."""
+    lease.keep(stream.kind, stream.holder, stream.clock(), version)
+    written = ingest(stream.kind, seen)
+    if listed is not None:
+        written += forget_others(stream.kind, listed)
+        _log.info("kind listed", kind=stream.kind, objects=len(listed), written=written, version=version)
+
+
+def _objects(events: Iterable[WatchEvent]) -> Iterator[Seen]:
+    for event in events:
+        if event.type != "BOOKMARK":
+            body = None if event.type == "DELETED" else event.object
+            yield Seen(decode(event.object, Header).metadata, body)

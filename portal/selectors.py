@@ -1,0 +1,31 @@
+"""Who belongs where: the reads behind every right. Each is one query."""
+
+from __future__ import annotations
+
+from portal.models import Membership, Role, Team, TeamNamespace, User
+
+
+def teams_of(user: User) -> list[Team]:
+    """The user's teams, by name."""
+    return list(Team.objects.filter(memberships__user=user))
+
+
+def namespaces_of(user: User) -> tuple[str, ...]:
+    """The namespaces of the user's teams, by name."""
+    rows = TeamNamespace.objects.filter(team__memberships__user=user)
+    return tuple(rows.values_list("namespace", flat=True))
+
+
+def may_use(user: User, namespace: str) -> bool:
+    """Whether a team of the user works in that namespace."""
+    return TeamNamespace.objects.filter(namespace=namespace, team__memberships__user=user).exists()
+
+
+def team_of_namespace(namespace: str) -> Team | None:
+    """The team that works in that namespace."""
+    return Team.objects.filter(namespaces__namespace=namespace).first()
+
+
+def leads(user: User, namespace: str) -> bool:
+    """Whether the user is a lead of the team that works in that namespace."""
+    return Membership.objects.filter(user=user, role=Role.LEAD, team__namespaces__namespace=namespace).exists()
