@@ -73,12 +73,12 @@ CATALOGUE: Mapping[Code, Sentences] = {
     ),
     Code.MEMORY_OVER_SHARE: Sentences(
         "{memory} don't fit in {share} % of a device.",
-        "The largest device that this class could give has {total}, and {share} % of that are {part}.",
+        "No device seen for this class has more than {total}, and {share} % of that are {part}.",
         "Ask for a share of {enough} %, or for at most {part}.",
     ),
     Code.MEMORY_OVER_DEVICE: Sentences(
         "{memory} don't fit in a share.",
-        "The largest device that this class could give has {total} in all.",
+        "No device seen for this class has more than {total} in all.",
         "Ask for less memory, or for another class.",
     ),
     Code.STRATEGY_UNKNOWN: Sentences(

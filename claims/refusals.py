@@ -70,11 +70,11 @@ class Refusal:
 
 
 class RefusalError(Exception):
-    """Carries a refusal up to the page that says it."""
+    """Carries refusals, at least one, up to the page that says them."""
 
-    def __init__(self, refusal: Refusal) -> None:
-        super().__init__(refusal.code)
-        self.refusal = refusal
+    def __init__(self, *refusals: Refusal) -> None:
+        super().__init__(", ".join(refusal.code for refusal in refusals))
+        self.refusals = refusals
 
 
 def refuse(code: Code, field: str = "", /, **facts: object) -> Refusal:

@@ -1,0 +1,132 @@
+"""Reads for the form, for GPU requests and for claims. The cluster's side comes from `gpuinventory.selectors` only.
+
+Nothing here names another team: every read is bounded by the namespaces of the person who asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from claims.lifecycle import EXISTING, FINAL, State
+from claims.manifests import REQUEST_LABEL
+from claims.models import GpuRequest
+from claims.wish import Bounds, ClassFacts
+from dra.quantity import Format, Quantity
+from gpuinventory import selectors as inventory
+from gpuinventory.claimstate import BADGES, ClaimState
+from gpuinventory.selectors import ClaimView, DeviceClassView, DeviceFacts
+from portal.badge import Badge
+from portal.models import User
+from portal.selectors import namespaces_of
+
+_OF_STATE: Mapping[State, Badge] = {
+    State.SUBMITTING: Badge("wait", "◔", "Being created"),
+    State.NOT_CREATED: BADGES[ClaimState.NOT_CREATED],
+    State.WITHDRAWN: Badge("others", "↩", "Withdrawn"),
+    State.GONE: BADGES[ClaimState.GONE],
+}
+# Of several claims the one that a person must know of first.
+_TELLING = (
+    ClaimState.PREPARE_FAILED,
+    ClaimState.DEVICE_UNHEALTHY,
+    ClaimState.WAITING_FOR_DEVICES,
+    ClaimState.IN_USE,
+    ClaimState.ALLOCATED,
+    ClaimState.RELEASING,
+    ClaimState.WAITING_FOR_POD,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassOption:
+    """A DeviceClass as the form offers it, with what its driver publishes. Which of that it selects is not judged."""
+
+    view: DeviceClassView
+    facts: ClassFacts
+    published: tuple[DeviceFacts, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestView:
+    """A GPU request and the claims made from its template, newest first."""
+
+    row: GpuRequest
+    claims: tuple[ClaimView, ...]
+
+    @property
+    def badge(self) -> Badge:
+        """The state that the person must know of."""
+        state = State(self.row.state)
+        if state not in EXISTING:
+            return _OF_STATE[state]
+        states = {claim.state for claim in self.claims} or {ClaimState.WAITING_FOR_POD}
+        return BADGES[next(each for each in _TELLING if each in states)]
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing more will happen to it."""
+        return self.row.state in FINAL | {State.NOT_CREATED} and not self.claims
+
+    @property
+    def exists(self) -> bool:
+        """Whether its template is there, as far as is known."""
+        return self.row.state in EXISTING
+
+
+def class_options() -> tuple[ClassOption, ...]:
+    """Every DeviceClass by name. Two queries."""
+    published = inventory.device_facts("")
+    return tuple(_option(view, published) for view in inventory.device_classes())
+
+
+def bounds_of(user: User, options: Iterable[ClassOption]) -> Bounds:
+    """What this person may wish for. One query."""
+    return Bounds(
+        namespaces=frozenset(namespaces_of(user)), classes={option.view.name: option.facts for option in options}
+    )
+
+
+def my_requests(user: User) -> tuple[RequestView, ...]:
+    """The requests that this person made, newest first, as far as the person still belongs to their namespaces."""
+    rows = GpuRequest.objects.filter(user=user, namespace__in=namespaces_of(user)).select_related("user")
+    return _views(list(rows))
+
+
+def request_view(user: User, pk: int) -> RequestView | None:
+    """That request, if it is in one of the person's namespaces."""
+    rows = GpuRequest.objects.filter(pk=pk, namespace__in=namespaces_of(user)).select_related("user", "team")
+    return next(iter(_views(list(rows))), None)
+
+
+def claims_of(user: User, namespace: str = "") -> tuple[ClaimView, ...]:
+    """The claims of the person's namespaces, or of that one of them."""
+    mine = namespaces_of(user)
+    return inventory.resource_claims([each for each in mine if each == namespace] if namespace else mine)
+
+
+def template_uids(namespaces: Collection[str]) -> frozenset[str]:
+    """The uids of the templates that the read model has in these namespaces."""
+    return frozenset(template.uid for template in inventory.resource_claim_templates(namespaces))
+
+
+def _option(view: DeviceClassView, published: tuple[DeviceFacts, ...]) -> ClassOption:
+    drivers = {each.driver for each in published}
+    driver = view.driver or (next(iter(drivers)) if len(drivers) == 1 else "")
+    own = tuple(each for each in published if driver in ("", each.driver))
+    largest = max((each.memory for each in own), default=0)
+    facts = ClassFacts(
+        name=view.name,
+        driver=driver or None,
+        extended_resource=view.extended_resource_name or None,
+        largest_memory=Quantity.of(largest, Format.BINARY_SI) if largest else None,
+    )
+    return ClassOption(view=view, facts=facts, published=own)
+
+
+def _views(rows: list[GpuRequest]) -> tuple[RequestView, ...]:
+    """One read of the claims for all rows."""
+    made: dict[tuple[str, str], list[ClaimView]] = {}
+    for claim in inventory.resource_claims({row.namespace for row in rows}) if rows else ():
+        made.setdefault((claim.ref.namespace, claim.labels.get(REQUEST_LABEL, "")), []).append(claim)
+    return tuple(RequestView(row, tuple(made.get((row.namespace, row.key), ()))) for row in rows)

@@ -1,0 +1,43 @@
+"""What a query would become, without doing it: the files, or why there are none. Reads rows only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from claims import selectors
+from claims.manifests import Files, render
+from claims.refusals import Refusal
+from claims.selectors import ClassOption
+from claims.wish import Reading, Wish, judge, read
+from portal.models import User
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """A query as read, what is wrong with it, and the files if nothing is."""
+
+    reading: Reading
+    options: tuple[ClassOption, ...]
+    key: str
+    refusals: tuple[Refusal, ...]
+    files: Files | None
+
+    @property
+    def chosen(self) -> ClassOption | None:
+        """The class that is chosen, if the cluster has it."""
+        name = self.reading.values.get("class", "")
+        return next((option for option in self.options if option.view.name == name), None)
+
+    @property
+    def wish(self) -> Wish | None:
+        """The wish that the files are made from."""
+        return self.reading.wish if self.files else None
+
+
+def preview(*, user: User, query: str, key: str) -> Preview:
+    """Judge the query by what this person may ask for and what is known of the cluster."""
+    reading, options = read(query), selectors.class_options()
+    bounds, wish = selectors.bounds_of(user, options), reading.wish
+    refusals = judge(wish, bounds) if wish else reading.refusals
+    files = render(wish, bounds.classes[wish.device_class], key) if wish and not refusals else None
+    return Preview(reading=reading, options=options, key=key, refusals=refusals, files=files)

@@ -1,0 +1,1 @@
+"""Pages of what people ask for and get. Each view: who asks, what was sent, one service or selector, one answer."""
