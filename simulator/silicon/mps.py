@@ -55,6 +55,7 @@ def _run_daemon(directory: PipeDirectory, ready: int | None, *, multi_user: bool
     signal.signal(signal.SIGINT, _stop)
     state = State(Path(os.environ["SILICON_STATE"]))
     service = Service(state, _daemon(state, directory.path, os.environ, multi_user=multi_user))
+    directory.announce()
     if ready is not None:
         os.write(ready, b"1")
         os.close(ready)

@@ -80,9 +80,12 @@ class PipeDirectory:
         listener.bind(str(control))
         control.chmod(0o666)
         listener.listen(128)
-        (self.path / "nvidia-cuda-mps-control.pid").write_text(f"{os.getpid()}\n")
         self.log(f"Starting control daemon using socket {control}")
         return listener
+
+    def announce(self) -> None:
+        """Say that the daemon serves: write its pid."""
+        (self.path / "nvidia-cuda-mps-control.pid").write_text(f"{os.getpid()}\n")
 
     def leave(self) -> None:
         self.log("Exit")

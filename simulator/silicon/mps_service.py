@@ -17,6 +17,8 @@ from simulator.silicon.hardware import MpsDaemon, MpsServer, Process, ProcessKin
 from simulator.silicon.mps_limits import ClientLimits, resolve_device, tightened
 from simulator.silicon.state import State, start_time
 
+_MOST_DESCRIPTORS = 65536
+
 
 class MustWait(Exception):  # noqa: N818 - not an error: the client is served later
     """A server of another user has clients: this client waits until the last of them has gone (MPS docs, 4.1)."""
@@ -181,13 +183,14 @@ def _with_daemon(silicon: Silicon, changed: MpsDaemon) -> Silicon:
 
 
 def _spawn_waiting_process() -> int:
-    """A child that lives until it is ended or its parent dies (its end of a pipe closes then)."""
-    read_end, write_end = os.pipe()
+    """A child that lives until it is ended or its parent dies."""
+    read_end, _write_end = os.pipe()  # the parent keeps its end until it dies
     pid = os.fork()
     if pid == 0:
         try:
-            os.close(write_end)
-            os.read(read_end, 1)
+            os.dup2(read_end, 0)
+            os.closerange(3, _MOST_DESCRIPTORS)  # the daemon's socket must end with the daemon
+            os.read(0, 1)
         finally:  # the daemon's own code must never go on in here
             os._exit(0)
     os.close(read_end)

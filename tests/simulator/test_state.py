@@ -17,6 +17,8 @@ from simulator.silicon.hardware import Gpu, Injection, Process, ProcessKind
 from simulator.silicon.state import State, start_time
 from tests.simulator.machines import Machine, refused_with
 
+CHECKOUT = Path(__file__).parents[2]
+
 # A second process that acts through its own pynvml on the state file in argv[1].
 OTHER_PROCESS = """
 import ctypes, sys
@@ -31,7 +33,7 @@ card = pynvml.nvmlDeviceGetHandleByIndex(0)
 
 def start(state: Path, code: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-c", OTHER_PROCESS + code, str(state)], env=os.environ | {"PYTHONPATH": "."}
+        [sys.executable, "-c", OTHER_PROCESS + code, str(state)], env=os.environ | {"PYTHONPATH": str(CHECKOUT)}
     )
 
 
