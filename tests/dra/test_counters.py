@@ -1,0 +1,54 @@
+"""What is left of a card's counters, and which device still fits."""
+
+from __future__ import annotations
+
+import pytest
+
+from dra.counters import CounterState, counters_left, fits
+from dra.objects import Counter, CounterSet, Device, DeviceCounterConsumption
+from dra.quantity import parse_quantity
+
+CARD = CounterSet(name="card", counters={"memory": Counter(value="80Gi"), "slice-0": Counter(value="1")})
+
+
+def device(name: str, **counters: str) -> Device:
+    drawn = {counter.replace("_", "-"): Counter(value=value) for counter, value in counters.items()}
+    return Device(name=name, consumes_counters=(DeviceCounterConsumption(counter_set="card", counters=drawn),))
+
+
+WHOLE = device("whole", memory="80Gi", slice_0="1")
+FIRST = device("first", memory="40Gi", slice_0="1")
+SECOND = device("second", memory="40Gi")
+FREE = Device(name="without counters")
+
+
+@pytest.mark.parametrize(
+    ("allocated", "memory", "slice_0"),
+    [
+        pytest.param([], "80Gi", "1", id="nothing"),
+        pytest.param([FIRST], "40Gi", "0", id="a part"),
+        pytest.param([FIRST, SECOND], "0", "0", id="both parts"),
+        pytest.param([WHOLE], "0", "0", id="all"),
+        pytest.param([FREE], "80Gi", "1", id="a device that draws nothing"),
+        pytest.param([WHOLE, SECOND], "-40Gi", "0", id="overdrawn"),
+    ],
+)
+def test_left(allocated: list[Device], memory: str, slice_0: str) -> None:
+    left = counters_left([CARD], allocated)
+    assert left["card"]["memory"] == CounterState(parse_quantity("80Gi"), parse_quantity(memory))
+    assert left["card"]["slice-0"] == CounterState(parse_quantity("1"), parse_quantity(slice_0))
+
+
+@pytest.mark.parametrize(
+    ("allocated", "asked", "expected"),
+    [
+        pytest.param([], WHOLE, True, id="all of a free card"),
+        pytest.param([SECOND], FIRST, True, id="the other part"),
+        pytest.param([FIRST], SECOND, True, id="the other part, the other way"),
+        pytest.param([FIRST], WHOLE, False, id="the whole beside a part"),
+        pytest.param([WHOLE], SECOND, False, id="a part beside the whole"),
+        pytest.param([WHOLE], FREE, True, id="a device that draws nothing"),
+    ],
+)
+def test_fits(allocated: list[Device], asked: Device, expected: bool) -> None:  # noqa: FBT001 - a column of the table
+    assert fits(asked, counters_left([CARD], allocated)) is expected
