@@ -1,0 +1,66 @@
+"""Where NVIDIA's driver keeps its programs and libraries, below a root that is a setting.
+
+Looks at names only and opens no file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+_PROGRAM_FOLDERS = ("usr/bin", "bin", "usr/sbin", "sbin", "opt/bin")
+# Distributions differ, and GKE's root has neither usr nor an architecture.
+_LIBRARY_FOLDERS = (
+    "usr/lib64",
+    "usr/lib/x86_64-linux-gnu",
+    "usr/lib/aarch64-linux-gnu",
+    "lib64",
+    "lib/x86_64-linux-gnu",
+    "lib/aarch64-linux-gnu",
+)
+# What CUDA programs load of the driver (nvidia-ctk cdi generate); graphics is not served.
+_LIBRARIES = (
+    "libcuda",
+    "libcudadebugger",
+    "libnvidia-allocator",
+    "libnvidia-encode",
+    "libnvidia-gpucomp",
+    "libnvidia-ml",
+    "libnvidia-nvvm",
+    "libnvidia-opencl",
+    "libnvidia-opticalflow",
+    "libnvidia-ptxjitcompiler",
+    "libnvcuvid",
+)
+_PROGRAMS = ("nvidia-smi",)
+
+
+def find_program(driver_root: Path, name: str) -> Path | None:
+    """A program of the driver, or None where it is not installed."""
+    candidates = (driver_root / folder / name for folder in _PROGRAM_FOLDERS)
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def find_nvml(driver_root: Path) -> Path | None:
+    """The NVML library, or None."""
+    return next((path for folder in library_folders(driver_root) for path in folder.glob("libnvidia-ml.so.1")), None)
+
+
+def library_folders(driver_root: Path) -> tuple[Path, ...]:
+    """The folders that hold libcuda, which is where the loader must look."""
+    folders = (driver_root / folder for folder in _LIBRARY_FOLDERS)
+    return tuple(folder for folder in folders if (folder / "libcuda.so.1").exists())
+
+
+def container_files(driver_root: Path) -> Iterator[Path]:
+    """The libraries and programs that a CUDA container is given, by the names under which they are loaded.
+
+    Links to one file are all named, since programs load `libcuda.so.1` and `libcuda.so` alike.
+    """
+    for folder in library_folders(driver_root):
+        for library in _LIBRARIES:
+            yield from sorted(folder.glob(f"{library}.so*"))
+    for program in _PROGRAMS:
+        path = find_program(driver_root, program)
+        if path is not None:
+            yield path

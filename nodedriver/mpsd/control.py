@@ -1,0 +1,166 @@
+"""The commands of one control daemon, through NVIDIA's own program: limits in, limits and clients out.
+
+Classic interface of the MPS documentation, "Control Daemon Commands". Devices are not validated by the daemon, so what
+was set is always read back. Limits that a server took at its start are changed on the server too: they hold for its new
+clients.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from nodedriver.driverroot import find_program, library_folders
+from nodedriver.ports import MpsDaemonSpec, MpsDaemonStatus, MpsError
+
+PROGRAM = "nvidia-cuda-mps-control"
+WHOLE = 100  # percent: MPS's own default
+_MIB = 2**20
+_UNITS = {"G": 2**30, "M": _MIB}
+_UNLIMITED = 2**40  # bytes; MPS has no command to lift a memory limit, and no card has that much
+_COMMAND_TIMEOUT = 5.0  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """NVIDIA's program and the environment in which it finds its server and libcuda."""
+
+    path: Path
+    environment: dict[str, str]
+
+
+def find_control_program(driver_root: Path) -> Program:
+    """The program below the driver root; MpsError where it is not installed."""
+    path = find_program(driver_root, PROGRAM)
+    if path is None:
+        raise MpsError(
+            f"{PROGRAM} is not below the driver root {driver_root}: install the CUDA part of NVIDIA's driver there, "
+            "or set the driver root to where it is"
+        )
+    libraries = ":".join(map(str, library_folders(driver_root)))
+    search = f"{path.parent}:{os.defpath}"
+    return Program(path, {"PATH": search, "LD_LIBRARY_PATH": libraries})
+
+
+class Control:
+    """The control daemon of one pipe directory, which serves one device."""
+
+    def __init__(self, program: Program, pipe: Path, device: str) -> None:
+        self._program = program
+        self._pipe = pipe
+        self._device = device
+
+    def answers(self) -> bool:
+        """Whether the daemon takes commands."""
+        if not (self._pipe / "control").exists():
+            return False
+        try:
+            self._run("get_server_list")
+        except MpsError:
+            return False
+        return True
+
+    def apply(self, spec: MpsDaemonSpec) -> MpsDaemonStatus:
+        """Set the defaults, and the limits of servers that run, and return what the daemon says then.
+
+        MpsError when that is not what was asked for.
+        """
+        percentage = spec.thread_percentage or WHOLE
+        limit = self._memory_to_set(spec)
+        self._set(f"set_default_active_thread_percentage {percentage}", "set_default_device_pinned_mem_limit", limit)
+        for server in self._servers():
+            self._set(
+                f"set_active_thread_percentage {server} {percentage}", f"set_device_pinned_mem_limit {server}", limit
+            )
+        return self._checked(spec)
+
+    def status(self) -> MpsDaemonStatus:
+        """What the daemon says of itself."""
+        return MpsDaemonStatus(
+            device=self._device,
+            pipe_directory=str(self._pipe),
+            thread_percentage=self._percentage(),
+            memory_limit=self._memory_limit(),
+            clients=tuple(client for server in self._servers() for client in self._clients(server)),
+        )
+
+    def quit(self, seconds: int) -> None:
+        """End the daemon and its servers; clients have so many seconds to go by themselves."""
+        self._run(f"quit -t {seconds}", timeout=seconds + _COMMAND_TIMEOUT)
+
+    def _checked(self, spec: MpsDaemonSpec) -> MpsDaemonStatus:
+        status = self.status()
+        limit = None if spec.memory_limit is None else spec.memory_limit // _MIB * _MIB  # MPS knows no smaller unit
+        wanted = (float(spec.thread_percentage or WHOLE), limit)
+        if (status.thread_percentage, status.memory_limit) == wanted:
+            return status
+        raise MpsError(
+            f"the MPS daemon of {self._device} did not take its limits: asked for {wanted[0]} % and "
+            f"{_memory_text(wanted[1])}, it says {status.thread_percentage} % and {_memory_text(status.memory_limit)}. "
+            "See whether the device exists (nvidia-smi -L)."
+        )
+
+    def _set(self, percentage: str, memory: str, limit: str) -> None:
+        """Send both commands at once, since each call of the program is a process."""
+        self._run("\n".join([percentage, *([f"{memory} {self._device} {limit}"] if limit else [])]))
+
+    def _memory_to_set(self, spec: MpsDaemonSpec) -> str:
+        """The limit as a command's argument; "" where none is wanted and none is set."""
+        if spec.memory_limit is not None:
+            return f"{spec.memory_limit // _MIB}M"
+        return f"{_UNLIMITED // _MIB}M" if self._memory_limit() is not None else ""
+
+    def _percentage(self) -> float:
+        answer = self._run("get_default_active_thread_percentage")
+        try:
+            return float(answer)
+        except ValueError as error:
+            raise self._odd(answer) from error
+
+    def _memory_limit(self) -> int | None:
+        answer = self._run(f"get_default_device_pinned_mem_limit {self._device}")
+        if not answer:
+            return None
+        match = re.fullmatch(r"([0-9]+)([GM])", answer)
+        if match is None:
+            raise self._odd(answer)
+        limit = int(match[1]) * _UNITS[match[2]]
+        return limit if 0 < limit < _UNLIMITED else None
+
+    def _servers(self) -> list[int]:
+        return self._numbers("get_server_list")
+
+    def _clients(self, server: int) -> list[int]:
+        return self._numbers(f"get_client_list {server}")
+
+    def _numbers(self, command: str) -> list[int]:
+        answer = self._run(command)
+        try:
+            return [int(line) for line in answer.split()]
+        except ValueError as error:
+            raise self._odd(answer) from error
+
+    def _odd(self, answer: str) -> MpsError:
+        return MpsError(f"the MPS daemon of {self._device} answered {answer[:200]!r}, which is no answer we know")
+
+    def _run(self, command: str, *, timeout: float = _COMMAND_TIMEOUT) -> str:
+        """Send a command, or several lines of them, and return the answer without blanks around it."""
+        environment = self._program.environment | {"CUDA_MPS_PIPE_DIRECTORY": str(self._pipe)}
+        try:
+            done = subprocess.run(  # noqa: S603 - the program of the driver root, with words that we made
+                [self._program.path], input=f"{command}\n", env=environment, timeout=timeout, check=False,
+                capture_output=True, text=True,
+            )  # fmt: skip
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise MpsError(f"the MPS daemon of {self._device} did not answer {command!r}: {error}") from error
+        if done.returncode:
+            reason = (done.stderr or done.stdout).strip()[:500]
+            raise MpsError(f"the MPS daemon of {self._device} refused {command!r}: {reason}")
+        return done.stdout.strip()
+
+
+def _memory_text(limit: int | None) -> str:
+    return "no memory limit" if limit is None else f"a memory limit of {limit // _MIB} MiB"

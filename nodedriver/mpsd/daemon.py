@@ -1,0 +1,123 @@
+"""One control daemon as a process: start, take over, watch for its end, stop. Knows its folder, and no other daemon.
+
+The daemon is a child in a session of its own and outlives a supervisor that is killed. NVIDIA's program runs in the
+foreground (`-f`) and serves all users (`-M`): one card is shared by pods of different users.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from nodedriver.mpsd.control import Control, Program
+from nodedriver.mpsd.record import Places, ProcessId, Record, boot_id, start_time
+from nodedriver.ports import MpsDaemonSpec, MpsDaemonStatus, MpsError
+
+_START_TIMEOUT = 10.0  # seconds until a daemon takes commands
+_POLL = 0.05
+_QUIT_SECONDS = 2  # for clients that are still there
+_KILL_SECONDS = 5.0
+_OUTPUT_TAIL = 500  # characters of the daemon's last words in an error
+
+
+class Daemon:
+    """The control daemon of one device. Not for several threads at once, but for `wait`."""
+
+    def __init__(self, program: Program, places: Places, device: str) -> None:
+        self.device = device
+        self._program = program
+        self._places = places
+        self._control = Control(program, places.pipe, device)
+        self._process: ProcessId | None = None
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def is_alive(self) -> bool:
+        """Whether its process runs."""
+        return self._process is not None and self._process.is_alive()
+
+    def take_over(self, process: ProcessId) -> None:
+        """Go on with a process that an earlier supervisor started."""
+        self._process = process
+
+    def start(self, spec: MpsDaemonSpec) -> None:
+        """Start the process and wait until it takes commands; MpsError with its last words when it does not."""
+        self._places.pipe.mkdir(parents=True, exist_ok=True)
+        self._places.log.mkdir(exist_ok=True)
+        self._places.pipe.chmod(0o755)  # clients of any user connect
+        self._places.write(Record(boot_id(), spec))
+        if self._control.answers():  # started by a supervisor that died before it could write down the process
+            self._control.quit(0)
+        if self._child is not None:
+            self._child.wait()  # has ended, or we would not start; this reaps it
+        self._process = self._spawn()
+        self._places.write(Record(boot_id(), spec, self._process))
+        self._wait_until_ready(self._process)
+
+    def apply(self, spec: MpsDaemonSpec) -> MpsDaemonStatus:
+        """Set limits, remember them, and return what the daemon says."""
+        self._places.write(Record(boot_id(), spec, self._process))
+        return self._control.apply(spec)
+
+    def status(self) -> MpsDaemonStatus:
+        """What the daemon says of itself."""
+        return self._control.status()
+
+    def wait(self) -> None:
+        """Wait until the process has ended."""
+        if self._process is not None:
+            self._process.wait()
+        if self._child is not None:
+            self._child.wait()
+
+    def stop(self) -> None:
+        """End the process: asked, then told, then killed. The record stays."""
+        try:
+            self._control.quit(_QUIT_SECONDS)
+        except MpsError:
+            self._send(signal.SIGTERM)
+        if self._process is not None and not self._process.wait(_KILL_SECONDS):
+            self._send(signal.SIGKILL)
+        self.wait()
+
+    def forget(self) -> None:
+        """Remove the folder, with record, pipes and logs; absent is fine."""
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(self._places.folder)
+
+    def _send(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send(number)
+
+    def _spawn(self) -> ProcessId:
+        environment = self._program.environment | {
+            "CUDA_MPS_PIPE_DIRECTORY": str(self._places.pipe),
+            "CUDA_MPS_LOG_DIRECTORY": str(self._places.log),
+            "CUDA_VISIBLE_DEVICES": self.device,
+        }
+        with self._output.open("ab") as output:
+            try:
+                self._child = subprocess.Popen(  # noqa: S603 - the program of the driver root
+                    [self._program.path, "-f", "-M"], env=environment, stdin=subprocess.DEVNULL, stdout=output,
+                    stderr=output, start_new_session=True, cwd="/",
+                )  # fmt: skip
+            except OSError as error:
+                raise MpsError(f"the MPS daemon of {self.device} could not be started: {error}") from error
+        return ProcessId(self._child.pid, start_time(self._child.pid) or 0)
+
+    def _wait_until_ready(self, process: ProcessId) -> None:
+        deadline = time.monotonic() + _START_TIMEOUT
+        while time.monotonic() < deadline and process.is_alive():
+            if self._control.answers():
+                return
+            time.sleep(_POLL)
+        how = f"does not answer after {_START_TIMEOUT:g} s" if process.is_alive() else "ended at once"
+        last_words = self._output.read_text(errors="replace")[-_OUTPUT_TAIL:].strip()
+        raise MpsError(f"the MPS daemon of {self.device} {how}: {last_words or 'it said nothing'}")
+
+    @property
+    def _output(self) -> Path:
+        return self._places.log / "output.log"

@@ -1,0 +1,116 @@
+"""The supervisor's process: its socket, its signals, its end.
+
+SIGTERM and SIGINT stop every daemon, and with it the work of every client: so the supervisor is a pod of its own, which
+an update of the driver leaves alone. SIGKILL leaves the daemons running for the next supervisor.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import signal
+import socketserver
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import structlog
+
+from nodedriver.config import Config, check_sockets
+from nodedriver.mps import Ensure, List, MpsAnswer, MpsRequest, Remove
+from nodedriver.mpsd.control import find_control_program
+from nodedriver.mpsd.record import places_of
+from nodedriver.mpsd.supervisor import Supervisor
+from nodedriver.ports import MpsError
+
+log = structlog.get_logger(__name__)
+
+_LONGEST_PIPE = "control_privileged"  # the longest name that NVIDIA's daemon makes in its pipe directory
+
+
+def serve(config: Config) -> None:
+    """Run until a signal says stop. MpsError when the program is missing or another supervisor runs here.
+
+    ConfigError when the sockets of the daemons would have too long a path.
+    """
+    check_sockets((places_of(config.mps_dir, "").pipe / _LONGEST_PIPE,))
+    program = find_control_program(config.driver_root)
+    config.mps_dir.mkdir(parents=True, exist_ok=True)
+    with _alone(config.mps_dir):
+        supervisor = Supervisor(config.mps_dir, program)
+        stop = _stop_on_signals()
+        supervisor.resume()
+        with _answering(config.mps_socket, supervisor):
+            log.info("MPS supervisor started", socket=str(config.mps_socket))
+            stop.wait()
+        supervisor.stop()
+        log.info("MPS supervisor stopped")
+
+
+def _stop_on_signals() -> threading.Event:
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    return stop
+
+
+@contextmanager
+def _alone(mps_dir: Path) -> Iterator[None]:
+    """Hold the folder: two supervisors would fight for its daemons."""
+    with (mps_dir / "mpsd.lock").open("ab") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise MpsError(f"another MPS supervisor holds {mps_dir}: stop it first") from error
+        yield
+
+
+class _Server(socketserver.ThreadingUnixStreamServer):
+    daemon_threads = True
+
+    def __init__(self, path: Path, supervisor: Supervisor) -> None:
+        self.supervisor = supervisor
+        super().__init__(str(path), _Handler)
+
+
+class _Handler(socketserver.StreamRequestHandler):
+    """One connection: a line in, a line out."""
+
+    server: _Server
+
+    def handle(self) -> None:
+        answer = _answer(self.rfile.readline(), self.server.supervisor)
+        self.wfile.write(msgspec.json.encode(answer) + b"\n")
+
+
+@contextmanager
+def _answering(path: Path, supervisor: Supervisor) -> Iterator[None]:
+    """Answer on the socket, which only our own user may use, until the context ends."""
+    path.unlink(missing_ok=True)
+    with _Server(path, supervisor) as server:
+        path.chmod(0o600)
+        thread = threading.Thread(target=server.serve_forever, name="mpsd socket")
+        thread.start()
+        try:
+            yield
+        finally:
+            server.shutdown()
+            thread.join()
+            path.unlink(missing_ok=True)
+
+
+def _answer(line: bytes, supervisor: Supervisor) -> MpsAnswer:
+    try:
+        request: MpsRequest = msgspec.json.decode(line, type=Ensure | Remove | List)
+        match request:
+            case Ensure(spec):
+                return MpsAnswer(daemons=(supervisor.ensure(spec),))
+            case Remove(device):
+                supervisor.remove(device)
+                return MpsAnswer()
+            case List():
+                return MpsAnswer(daemons=supervisor.list())
+    except (MpsError, OSError, msgspec.MsgspecError) as error:
+        log.warning("MPS request failed", request=line.decode(errors="replace").strip(), error=str(error))
+        return MpsAnswer(error=str(error))

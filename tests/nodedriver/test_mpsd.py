@@ -1,0 +1,208 @@
+"""The MPS supervisor as a real process, with stand-in control daemons and clients that meet its limits."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from nodedriver.mps import MpsAnswer, MpsClient
+from nodedriver.ports import MpsDaemonSpec, MpsError
+from tests.nodedriver.mps import MpsBench, eventually
+
+GIB = 2**30
+
+
+@pytest.fixture
+def bench() -> Iterator[MpsBench]:
+    # pytest's own folders are too deep for a Unix socket below them.
+    with tempfile.TemporaryDirectory(prefix="mps-") as folder:
+        made = MpsBench(Path(folder))
+        yield made
+        made.stop()
+
+
+def quarter(device: str) -> MpsDaemonSpec:
+    return MpsDaemonSpec(device=device, thread_percentage=25, memory_limit=20 * GIB)
+
+
+def test_a_daemon_serves_its_device_with_its_limits(bench: MpsBench) -> None:
+    bench.start()
+    status = bench.client.ensure(quarter(bench.device))
+    (daemon,) = bench.daemons()
+    assert (status.device, status.thread_percentage, status.memory_limit) == (bench.device, 25.0, 20 * GIB)
+    assert status.pipe_directory == daemon.pipe_directory
+    assert len(f"{status.pipe_directory}/control_privileged") < 107
+    assert (daemon.devices, daemon.multi_user) == ((bench.device,), True)
+    assert (daemon.default_active_thread_percentage, daemon.default_memory_limits) == (25.0, {bench.device: 20 * GIB})
+    assert bench.client.list() == (status,)
+
+
+def test_clients_are_held_to_the_limits_and_listed(bench: MpsBench) -> None:
+    bench.start()
+    pipe = bench.client.ensure(quarter(bench.device)).pipe_directory
+    with bench.cuda("20G", CUDA_MPS_PIPE_DIRECTORY=pipe) as fits, bench.cuda("21G", CUDA_MPS_PIPE_DIRECTORY=pipe) as no:
+        assert (fits["via"], fits["result"], fits["device"]) == ("mps", "CUDA_SUCCESS", bench.device)
+        assert no["result"] == "CUDA_ERROR_OUT_OF_MEMORY"
+        (status,) = bench.client.list()
+        assert fits["pid"] in status.clients
+
+
+def test_ensure_again_changes_nothing(bench: MpsBench) -> None:
+    bench.start()
+    first = bench.client.ensure(quarter(bench.device))
+    (before,) = bench.daemons()
+    assert bench.client.ensure(quarter(bench.device)) == first
+    assert bench.daemons() == (before,)
+
+
+def test_new_limits_reach_a_server_that_runs(bench: MpsBench) -> None:
+    """A server takes the defaults at its start; a larger share that comes later must not be held to the smaller one."""
+    bench.start()
+    pipe = bench.client.ensure(quarter(bench.device)).pipe_directory
+    with bench.cuda("1G", CUDA_MPS_PIPE_DIRECTORY=pipe):
+        bench.client.ensure(MpsDaemonSpec(device=bench.device, thread_percentage=50, memory_limit=40 * GIB))
+        with bench.cuda("39G", CUDA_MPS_PIPE_DIRECTORY=pipe) as later:
+            assert (later["result"], later["active_thread_percentage"]) == ("CUDA_SUCCESS", 50.0)
+
+
+def test_limits_can_be_lifted(bench: MpsBench) -> None:
+    bench.start()
+    bench.client.ensure(quarter(bench.device))
+    status = bench.client.ensure(MpsDaemonSpec(device=bench.device))
+    assert (status.thread_percentage, status.memory_limit) == (100.0, None)
+
+
+def test_each_device_has_a_daemon_of_its_own(bench: MpsBench) -> None:
+    bench.start()
+    one = bench.client.ensure(quarter(bench.device))
+    other = bench.client.ensure(MpsDaemonSpec(device=bench.other_device, thread_percentage=50))
+    assert one.pipe_directory != other.pipe_directory
+    assert sorted(d.devices for d in bench.daemons()) == sorted([(bench.device,), (bench.other_device,)])
+    bench.client.remove(bench.device)
+    assert [d.devices for d in bench.daemons()] == [(bench.other_device,)]
+
+
+def test_remove_leaves_nothing_and_may_be_repeated(bench: MpsBench) -> None:
+    bench.start()
+    pipe = Path(bench.client.ensure(quarter(bench.device)).pipe_directory)
+    bench.client.remove(bench.device)
+    assert bench.daemons() == ()
+    assert not pipe.parent.exists()
+    bench.client.remove(bench.device)
+    assert bench.client.list() == ()
+
+
+def test_a_device_that_does_not_exist_is_refused_by_reading_back(bench: MpsBench) -> None:
+    bench.start()
+    with pytest.raises(MpsError, match=r"did not take its limits|did not answer|refused"):
+        bench.client.ensure(MpsDaemonSpec(device="GPU-nowhere", thread_percentage=25, memory_limit=0))
+
+
+def test_a_daemon_that_dies_comes_back_with_its_limits(bench: MpsBench) -> None:
+    bench.start()
+    bench.client.ensure(quarter(bench.device))
+    (before,) = bench.daemons()
+    os.kill(before.pid, signal.SIGKILL)
+    eventually(lambda: any(d.pid != before.pid for d in bench.daemons()), "another daemon runs")
+    eventually(lambda: bench.daemons()[0].default_memory_limits == {bench.device: 20 * GIB}, "its limits are back")
+    (status,) = bench.client.list()
+    assert (status.thread_percentage, status.memory_limit) == (25.0, 20 * GIB)
+
+
+def test_a_killed_supervisor_leaves_clients_alone_and_the_next_takes_over(bench: MpsBench) -> None:
+    supervisor = bench.start()
+    pipe = bench.client.ensure(quarter(bench.device)).pipe_directory
+    (before,) = bench.daemons()
+    with bench.cuda("10G", CUDA_MPS_PIPE_DIRECTORY=pipe) as client:
+        supervisor.kill()
+        supervisor.wait()
+        bench.start()
+        (status,) = bench.client.list()
+        assert [d.pid for d in bench.daemons()] == [before.pid]
+        assert status.clients == (client["pid"],)
+    bench.client.remove(bench.device)
+    assert bench.daemons() == ()
+
+
+def test_a_daemon_that_died_meanwhile_is_started_anew(bench: MpsBench) -> None:
+    supervisor = bench.start()
+    bench.client.ensure(quarter(bench.device))
+    (before,) = bench.daemons()
+    supervisor.kill()
+    supervisor.wait()
+    os.kill(before.pid, signal.SIGKILL)
+    bench.start()
+    (status,) = bench.client.list()
+    assert (status.thread_percentage, status.memory_limit) == (25.0, 20 * GIB)
+    assert bench.daemons()[0].pid != before.pid
+
+
+def test_a_recorded_pid_that_is_someone_else_by_now_is_left_alone(bench: MpsBench) -> None:
+    supervisor = bench.start()
+    bench.client.ensure(quarter(bench.device))
+    (before,) = bench.daemons()
+    supervisor.kill()
+    supervisor.wait()
+    os.kill(before.pid, signal.SIGKILL)
+    (record,) = bench.mps_dir.glob("*/daemon.json")
+    other = record.read_text().replace(f'"pid":{before.pid}', f'"pid":{os.getpid()}')
+    assert other != record.read_text()
+    record.write_text(other)
+    bench.start()
+    bench.client.remove(bench.device)
+    assert bench.daemons() == ()
+
+
+def test_records_of_another_boot_are_cleared(bench: MpsBench) -> None:
+    supervisor = bench.start()
+    bench.client.ensure(quarter(bench.device))
+    supervisor.terminate()
+    supervisor.wait()
+    (record,) = bench.mps_dir.glob("*/daemon.json")
+    content = msgspec.json.decode(record.read_bytes())
+    record.write_bytes(msgspec.json.encode(content | {"boot_id": "another"}))
+    bench.start()
+    assert bench.client.list() == ()
+    assert not record.parent.exists()
+
+
+def test_sigterm_stops_the_daemons_and_the_next_supervisor_brings_them_back(bench: MpsBench) -> None:
+    supervisor = bench.start()
+    bench.client.ensure(quarter(bench.device))
+    supervisor.terminate()
+    assert supervisor.wait(30) == 0
+    assert bench.daemons() == ()
+    bench.start()
+    (status,) = bench.client.list()
+    assert (status.device, status.memory_limit) == (bench.device, 20 * GIB)
+
+
+def test_nonsense_is_answered_and_harms_nobody(bench: MpsBench) -> None:
+    bench.start()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.connect(str(bench.mps_dir / "mpsd.sock"))
+        connection.sendall(b'{"type":"dance"}\n')
+        assert msgspec.json.decode(connection.makefile("rb").readline(), type=MpsAnswer).error
+    assert bench.client.list() == ()
+
+
+def test_a_supervisor_that_is_away_is_named(bench: MpsBench) -> None:
+    client = MpsClient(bench.mps_dir / "mpsd.sock", timeout=1)
+    with pytest.raises(MpsError, match=r"did not answer at .*/mps/mpsd\.sock: .*See whether it runs"):
+        client.list()
+
+
+def test_a_supervisor_that_hangs_is_given_up(bench: MpsBench) -> None:
+    bench.mps_dir.mkdir(parents=True)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as silent:
+        silent.bind(str(bench.mps_dir / "mpsd.sock"))
+        silent.listen()
+        with pytest.raises(MpsError, match="timed out"):
+            MpsClient(bench.mps_dir / "mpsd.sock", timeout=0.2).list()
