@@ -89,3 +89,12 @@ class GpuFacts:
     compute_mode: ComputeMode
     profiles: tuple[MigProfileFacts, ...]
     instances: tuple[MigInstanceFacts, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceNode:
+    """A character device as a container is to have it."""
+
+    path: str
+    major: int
+    minor: int

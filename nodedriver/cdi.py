@@ -1,0 +1,125 @@
+"""What a claim's containers get, as a CDI spec: device nodes, the driver's files, the way to an MPS daemon. Pure.
+
+One file per ResourceClaim, one CDI device per allocated device or share in it. Container Device Interface, SPEC.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from dra.names import ClaimUID
+from dra.objects import JsonObject
+from nodedriver.facts import DeviceNode
+
+# The lowest version that covers what is used here: names that start with a digit, as claim uids do, came with 0.5.0.
+_CDI_VERSION = "0.5.0"
+_CLASS = "claim"
+_MIB = 2**20
+# The default of CUDA programs, so that one that clears its environment still finds the daemon and meets its limits.
+MPS_PIPE_DIRECTORY = "/tmp/nvidia-mps"  # noqa: S108 - a path in the container
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108 - likewise
+_FILE_OPTIONS = ("ro", "nosuid", "nodev", "rbind", "rprivate")
+_FOLDER_OPTIONS = ("rw", "nosuid", "nodev", "rbind", "rprivate")
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A file or folder of the node and where the container has it."""
+
+    host_path: str
+    container_path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MpsEdits:
+    """How a container reaches its MPS daemon, and the limits of its share, memory in bytes (None: no limit of ours).
+
+    Clients and server share memory through `shared_memory`, a folder of the node; None where there is none.
+    """
+
+    pipe_directory: str
+    shared_memory: str | None = None
+    thread_percentage: int | None = None
+    memory_limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CdiDevice:
+    """One allocated device or share: its CDI name (see `device_name`) and its own nodes."""
+
+    name: str
+    nodes: tuple[DeviceNode, ...]
+    mps: MpsEdits | None = None
+
+
+def device_name(uid: ClaimUID, device: str, device_request: str) -> str:
+    """The CDI name of a claim's device; two shares of one device in a claim are of two device requests."""
+    return f"{uid}-{device}-{device_request}"
+
+
+def qualified_name(driver_name: str, name: str) -> str:
+    """What the kubelet hands to the container runtime: vendor, class and device."""
+    return f"{driver_name}/{_CLASS}={name}"
+
+
+def file_name(driver_name: str, uid: ClaimUID) -> str:
+    """The name of the claim's spec file."""
+    return f"{driver_name}-{_CLASS}-{uid}.json"
+
+
+def spec(driver_name: str, devices: Sequence[CdiDevice], control_nodes: Iterable[DeviceNode],
+         driver_files: Iterable[Mount]) -> bytes:  # fmt: skip
+    """The text of a claim's spec file. `control_nodes` and `driver_files` are for every container that has a device.
+
+    NVIDIA_VISIBLE_DEVICES=void keeps NVIDIA's own runtime hook out of it.
+    """
+    content = {
+        "cdiVersion": _CDI_VERSION,
+        "kind": f"{driver_name}/{_CLASS}",
+        "devices": [{"name": device.name, "containerEdits": _device_edits(device)} for device in devices],
+        "containerEdits": {
+            "env": ["NVIDIA_VISIBLE_DEVICES=void"],
+            "deviceNodes": [_node(node) for node in control_nodes],
+            "mounts": [_mount(mount, _FILE_OPTIONS) for mount in driver_files],
+        },
+    }
+    return msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n"
+
+
+def _device_edits(device: CdiDevice) -> JsonObject:
+    edits: JsonObject = {"deviceNodes": [_node(node) for node in device.nodes]}
+    if device.mps is None:
+        return edits
+    return edits | {"env": _mps_environment(device.mps), "mounts": _mps_mounts(device.mps)}
+
+
+def _mps_environment(mps: MpsEdits) -> list[str]:
+    """NVIDIA MPS documentation, "Environment Variables": a client can only tighten what the server has.
+
+    The daemon serves one device, so its ordinal is 0.
+    """
+    environment = [f"CUDA_MPS_PIPE_DIRECTORY={MPS_PIPE_DIRECTORY}"]
+    if mps.thread_percentage is not None:
+        environment.append(f"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE={mps.thread_percentage}")
+    if mps.memory_limit is not None:
+        environment.append(f"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0={mps.memory_limit // _MIB}M")
+    return environment
+
+
+def _mps_mounts(mps: MpsEdits) -> list[JsonObject]:
+    mounts = [Mount(mps.pipe_directory, MPS_PIPE_DIRECTORY)]
+    if mps.shared_memory is not None:
+        mounts.append(Mount(mps.shared_memory, _SHARED_MEMORY))
+    return [_mount(mount, _FOLDER_OPTIONS) for mount in mounts]
+
+
+def _node(node: DeviceNode) -> JsonObject:
+    """With type and numbers a runtime need not look at the host's node."""
+    return {"path": node.path, "type": "c", "major": node.major, "minor": node.minor, "permissions": "rw"}
+
+
+def _mount(mount: Mount, options: tuple[str, ...]) -> JsonObject:
+    return {"hostPath": mount.host_path, "containerPath": mount.container_path, "options": options}
