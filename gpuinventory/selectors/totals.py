@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 
 from django.db.models import CharField, Count, Q, Sum, Value
 from django.db.models.functions import Cast, Concat
 
 from gpuinventory.models import Device
 from gpuinventory.projection import WHOLE, DeviceState
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """So many devices of a state, and where they start in a bar."""
+
+    state: str
+    word: str
+    number: int
+    start: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,17 +38,19 @@ class ProductTotals:
     free_share: int
 
     @property
-    def parts(self) -> tuple[tuple[str, str, int], ...]:
-        """State, word and number, in the order of every legend; zeros left out."""
+    def pieces(self) -> tuple[Piece, ...]:
+        """States with their numbers, in the order of every legend; zeros left out."""
         numbers = (
-            ("free", "free", self.free),
-            ("partly", "partly held", self.partly),
             ("held", "held", self.held),
+            ("partly", "partly held", self.partly),
             ("excluded", "cut into MIG parts", self.excluded),
             ("blocked", "blocked", self.blocked),
             ("unknown", "unknown", self.unknown),
+            ("free", "free", self.free),
         )
-        return tuple((state, word, number) for state, word, number in numbers if number)
+        starts = accumulate((number for _, _, number in numbers), initial=0)
+        pieces = (Piece(*row, start) for row, start in zip(numbers, starts, strict=False))
+        return tuple(piece for piece in pieces if piece.number)
 
 
 @dataclass(frozen=True, slots=True)

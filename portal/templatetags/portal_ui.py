@@ -9,6 +9,8 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from dra.quantity import parse_quantity
+
 register = template.Library()
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _STEP = 1024
@@ -24,6 +26,13 @@ def binary(amount: int) -> str:
     while abs(value) >= _STEP and unit < len(_UNITS) - 1:
         value, unit = value / _STEP, unit + 1
     return f"{value:.1f}".removesuffix(".0") + f" {_UNITS[unit]}"
+
+
+@register.filter
+def quantity(text: str) -> str:
+    """A Kubernetes quantity as people read it: bytes in binary units, counts as they are."""
+    amount = parse_quantity(text).value
+    return binary(amount) if amount >= _STEP * _STEP else f"{amount:,}"
 
 
 @register.filter
