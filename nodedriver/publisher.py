@@ -1,0 +1,161 @@
+"""Keeps the ResourceSlices of this node in the cluster equal to the inventory.
+
+Level-triggered: whatever happened, the slices that exist are compared with those that should, and the difference is
+written. The kubelet deletes a node's slices when it starts without a driver; a watch notices, and they come back.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+
+import structlog
+
+from dra.kube import requests
+from dra.kube.errors import ConflictError, GoneError, KubeError, NotFoundError
+from dra.kube.port import Cluster, list_all
+from dra.kube.requests import NODES, RESOURCE_SLICES
+from dra.kube.watch import parse_event
+from dra.objects import Node, OwnerReference, ResourceSlice, decode, encode
+from dra.slices import Changes, PoolContent, changes, dropped_fields
+from nodedriver.inventory import Inventory, ServerFeatures
+from nodedriver.serverfeatures import detect_features
+
+log = structlog.get_logger(__name__)
+
+_TRIES = 5  # of one round, while others write the same slices
+_WATCH_SECONDS = 300
+_FIRST_PAUSE = 1.0  # seconds, before a failed or a repeated round; doubled up to:
+_LONGEST_PAUSE = 30.0
+
+type Build = Callable[[ServerFeatures], Inventory]
+
+
+class Publisher:
+    """The slices of one driver on one node. `publish` may be called from any thread, at any time."""
+
+    def __init__(self, cluster: Cluster, *, driver_name: str, node_name: str) -> None:
+        self._cluster = cluster
+        self._driver_name = driver_name
+        self._node_name = node_name
+        self._selector = f"spec.driver={driver_name},spec.nodeName={node_name}"
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        self._build: Build | None = None
+        self._features: ServerFeatures | None = None
+        self._own_versions: deque[str] = deque(maxlen=256)  # of our writes, whose echoes in the watch say nothing new
+
+    def publish(self, build: Build) -> None:
+        """From now on publish what `build` makes of the server's features, and write it now.
+
+        KubeError when that fails; the watch then tries again.
+        """
+        with self._lock:
+            self._build = build
+            self._settle()
+
+    def start(self) -> None:
+        """Begin to watch, in a thread that ends with the process or after `stop`."""
+        threading.Thread(target=self._keep, name="publisher", daemon=True).start()
+
+    def stop(self) -> None:
+        """Write nothing from now on. The slices stay: pods keep their devices while a driver is replaced."""
+        self._stopping.set()
+        with self._lock:
+            self._build = None
+
+    def _keep(self) -> None:
+        pause = _FIRST_PAUSE
+        while not self._stopping.is_set():
+            try:
+                self._follow()
+            except GoneError:
+                pause = _FIRST_PAUSE
+            except KubeError as error:
+                log.warning("ResourceSlices not kept", error=str(error), retry_seconds=pause)
+                self._stopping.wait(pause)
+                pause = min(pause * 2, _LONGEST_PAUSE)
+
+    def _follow(self) -> None:
+        """Compare once, then again at each change by others, until a fault."""
+        version = self._round()
+        while not self._stopping.is_set():
+            request = requests.watch(
+                RESOURCE_SLICES, resource_version=version, field_selector=self._selector, seconds=_WATCH_SECONDS
+            )
+            with self._cluster.stream(request) as lines:
+                for line in lines:
+                    event = parse_event(line)
+                    version = event.resource_version
+                    if event.type != "BOOKMARK" and version not in self._own_versions:
+                        self._round()
+
+    def _round(self) -> str:
+        with self._lock:
+            return self._settle()
+
+    def _settle(self) -> str:
+        """Make the slices equal to the wanted ones, and return the version of the last list. The lock is held."""
+        for _ in range(_TRIES):
+            existing, version = self._list()
+            if self._build is None:
+                return version
+            try:
+                written = self._write(changes(self._wanted(self._build), existing))
+            except (ConflictError, NotFoundError) as error:
+                log.info("ResourceSlices changed meanwhile, compared again", error=str(error))
+                continue
+            if not written:
+                return version
+        log.warning("ResourceSlices still differ", tries=_TRIES)
+        return version
+
+    def _list(self) -> tuple[tuple[ResourceSlice, ...], str]:
+        pages = list(list_all(self._cluster, RESOURCE_SLICES, field_selector=self._selector))
+        slices = tuple(decode(item, ResourceSlice) for page in pages for item in page.items)
+        return slices, pages[-1].resource_version
+
+    def _wanted(self, build: Build) -> PoolContent:
+        owner = self._owner()
+        if self._features is None:
+            self._features = detect_features(self._cluster, self._driver_name, self._node_name)
+        content = build(self._features)
+        return PoolContent(driver=self._driver_name, node=self._node_name, owner=owner, slices=content.slices)
+
+    def _owner(self) -> OwnerReference:
+        """The Node as it is now: another one of the same name has another uid, and its slices are others too."""
+        node = decode(self._cluster.send(requests.get(NODES, self._node_name)), Node)
+        return OwnerReference(
+            api_version=node.api_version, kind=node.kind, name=self._node_name, uid=node.metadata.uid, controller=True
+        )
+
+    def _write(self, wanted: Changes) -> bool:
+        """Do the changes in their order; whether there were any."""
+        for gone in wanted.delete:
+            metadata = gone.metadata
+            self._cluster.send(
+                requests.delete(
+                    RESOURCE_SLICES, metadata.name, uid=metadata.uid, resource_version=metadata.resource_version
+                )
+            )
+        for new in wanted.create:
+            self._note(new, self._cluster.send(requests.create(RESOURCE_SLICES, encode(new))))
+        for changed in wanted.update:
+            name = changed.metadata.name
+            self._note(changed, self._cluster.send(requests.replace(RESOURCE_SLICES, name, encode(changed))))
+        if wanted:
+            log.info(
+                "ResourceSlices published",
+                created=len(wanted.create), updated=len(wanted.update), deleted=len(wanted.delete),
+            )  # fmt: skip
+        return bool(wanted)
+
+    def _note(self, sent: ResourceSlice, body: bytes) -> None:
+        """Remember our own write; look again at what the server can do if it did not keep all of it."""
+        received = decode(body, ResourceSlice)
+        self._own_versions.append(received.metadata.resource_version)
+        dropped = dropped_fields(sent, received)
+        if dropped:
+            log.warning("API server dropped fields", name=sent.metadata.name, fields=dropped)
+            self._features = None
