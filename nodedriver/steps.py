@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from dra.names import ClaimUID
 from nodedriver.checkpoint import PreparedClaim, PreparedDevice
+from nodedriver.claimspecs import ClaimSpecs
 from nodedriver.facts import ComputeMode, GpuFacts, PciAddress
 from nodedriver.gpuconfig import MpsLimits
 from nodedriver.plan import PlannedDevice
@@ -20,19 +20,6 @@ from nodedriver.prepared import limits_of, sharers
 from nodedriver.sharing import daemon_spec
 
 type Others = Sequence[PreparedClaim]  # the other claims on the same cards
-
-
-class ClaimSpecs(Protocol):
-    """The CDI files, one a claim. `nodedriver.claimspecs` is the real one; OSError where the disk says no."""
-
-    def device_id(self, uid: ClaimUID, device: PlannedDevice) -> str:
-        """The qualified CDI name that the kubelet hands to the container runtime."""
-
-    def write(self, claim: PreparedClaim, pipes: dict[str, str]) -> None:
-        """Make the file say what this claim's containers get; `pipes` are MPS pipe directories by device UUID."""
-
-    def remove(self, uid: ClaimUID) -> None:
-        """Remove the file; absent is fine."""
 
 
 class Steps:
@@ -94,7 +81,7 @@ class Steps:
             gpu=planned.record.gpu,
             placement=planned.record.placement,
             mps=planned.mps,
-            cdi_device_id=self._specs.device_id(uid, planned),
+            cdi_device_id=self._specs.device_id(uid, planned.record.name, planned.device_request),
         )
         return self._with_instance(device, others) if device.placement else self._with_card(device, others)
 

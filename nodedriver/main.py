@@ -1,0 +1,149 @@
+"""The node side's programs: `python -m nodedriver.main driver` and `... mpsd`. The only place that builds objects.
+
+Arguments to settings, settings to doors, doors to the driver; then it serves until a signal. Decides nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+
+import structlog
+
+from dra.errors import DraError
+from dra.kube.client import KubeClient
+from dra.kube.errors import KubeError
+from nodedriver import logs, mpsd
+from nodedriver.checkpoint import CheckpointError
+from nodedriver.claimspecs import ClaimSpecs, NodePaths
+from nodedriver.claimstatus import StatusWriter
+from nodedriver.config import Config, ConfigError, add_flags, load_config
+from nodedriver.driver import Driver, Parts
+from nodedriver.driverroot import find_nvml
+from nodedriver.facts import PciAddress
+from nodedriver.inventory import take_inventory
+from nodedriver.kubelet.server import Endpoints, RegistrationRefusedError, serve
+from nodedriver.locks import Locks, LockTimeoutError
+from nodedriver.mps import MpsClient
+from nodedriver.nvml import Nvml
+from nodedriver.plan import PlanRules
+from nodedriver.ports import GpuError, MpsError
+from nodedriver.prepared import PreparedClaims
+from nodedriver.steps import Steps
+
+# A call of the kubelet ends after 45 s: fetching takes at most 10, waiting for locks 10, the MPS supervisor 20.
+LOCK_SECONDS = 10.0
+UNCLEAN = "checkpoint-unreadable"  # value of the taint; the sentence stands in the refusal
+
+_log = structlog.get_logger()
+_START_ERRORS = (ConfigError, KubeError, DraError, GpuError, MpsError, CheckpointError, LockTimeoutError, OSError)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a subcommand until it ends; 0 after a signal, 1 when it can't go on, 2 for wrong arguments or settings."""
+    parser = argparse.ArgumentParser(prog="python -m nodedriver.main", description="Portico's node driver.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    for command, help_text in (("driver", "the DRA kubelet plugin"), ("mpsd", "the MPS supervisor")):
+        add_flags(commands.add_parser(command, help=help_text))
+    flags = parser.parse_args(arguments)
+    try:
+        config = load_config(flags, os.environ)
+    except ConfigError as error:
+        print(f"{parser.prog} {flags.command}: {error}", file=sys.stderr)  # noqa: T201 - there is no log yet
+        return 2
+    logs.configure(config.log_level, component=flags.command)
+    return _run(config, supervise=flags.command == "mpsd")
+
+
+def _run(config: Config, *, supervise: bool) -> int:
+    try:
+        if supervise:
+            mpsd.serve(config)
+        else:
+            _run_driver(config)
+    except RegistrationRefusedError as error:
+        _log.error("kubelet refused the driver", reason=str(error))
+        return 1
+    except _START_ERRORS as error:
+        _log.error("program could not go on", reason=str(error), kind=type(error).__name__)
+        return 1
+    return 0
+
+
+def _run_driver(config: Config) -> None:
+    """Build everything and serve the kubelet until a signal."""
+    cluster = KubeClient.from_environment(config.kubeconfig)
+    with closing(Nvml(library=find_nvml(config.driver_root), sys_root=config.sys_root)) as gpus:
+        facts = gpus.facts()
+        locks = Locks(config.locks_dir, deadline=LOCK_SECONDS)
+        specs = ClaimSpecs(config.driver_name, _node_paths(config), gpus, {g.pci_address: g.minor for g in facts})
+        steps = Steps(gpus, MpsClient(config.mps_socket), specs)
+        prepared = PreparedClaims(config.checkpoint_file, boot_id=_boot_id(config), locks=locks)
+        unclean = _take_over(prepared, steps)
+        ranks = {gpu.pci_address: rank for rank, gpu in enumerate(facts)}
+        inventory = take_inventory(config.driver_name, facts, ranks, unclean=unclean)
+        statuses = StatusWriter(config.driver_name, cluster, prepared.read)
+        parts = Parts(
+            cluster=cluster,
+            records=inventory.records,
+            rules=PlanRules(driver_name=config.driver_name, pool=config.node_name, mps_reserve=config.mps_reserve),
+            locks=locks,
+            prepared=prepared,
+            steps=steps,
+            statuses=statuses.wish,
+        )
+        with _running(statuses):
+            asyncio.run(_serve(config, Driver(parts)))
+    _log.info("driver stopped")
+
+
+def _take_over(prepared: PreparedClaims, steps: Steps) -> dict[PciAddress, str]:
+    """Open the checkpoint; the cards that take no new claims, with the value of their taint."""
+    aside = prepared.open(steps.look_for_unclean)
+    unclean = prepared.read().unclean
+    if aside is not None:
+        _log.error("unreadable checkpoint set aside", kept_as=str(aside.path), reason=aside.reason)
+    for reason in unclean.values():
+        _log.error("card takes no new claims", reason=reason)
+    return dict.fromkeys(unclean, UNCLEAN)
+
+
+def _boot_id(config: Config) -> str:
+    return (config.proc_root / "sys/kernel/random/boot_id").read_text().strip()
+
+
+def _node_paths(config: Config) -> NodePaths:
+    return NodePaths(
+        cdi_dir=config.cdi_dir,
+        proc_root=config.proc_root,
+        dev_root=config.dev_root,
+        driver_root=config.driver_root,
+        host_driver_root=config.host_driver_root,
+    )
+
+
+@contextmanager
+def _running(*threads: StatusWriter) -> Iterator[None]:
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        for thread in threads:
+            thread.stop()
+
+
+async def _serve(config: Config, driver: Driver) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await serve(Endpoints(config.driver_name, config.dra_socket, config.registration_socket), driver, stop)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

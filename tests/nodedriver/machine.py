@@ -1,0 +1,144 @@
+"""A stand-in machine for driver tests: silicon, a real MPS supervisor process, a small API server, and the driver.
+
+`Machine` drives the production verbs in this process; `tests/nodedriver/node.py` runs the whole driver as a process.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from dra.kube.client import KubeClient
+from dra.names import ClaimRef, ClaimUID
+from dra.objects import ResourceClaim, to_json
+from nodedriver.claimspecs import ClaimSpecs, NodePaths
+from nodedriver.driver import Driver, Parts
+from nodedriver.inventory import take_inventory
+from nodedriver.locks import Locks
+from nodedriver.mps import MpsClient
+from nodedriver.nvml import Nvml
+from nodedriver.plan import PlanRules
+from nodedriver.prepared import PreparedClaims
+from nodedriver.steps import Steps
+from simulator.silicon import nvml as silicon_nvml
+from simulator.silicon.fleet import initialise
+from simulator.silicon.state import State
+from tests.nodedriver.apiserver import Store
+from tests.nodedriver.claims import DRIVER, NODE
+
+CHECKOUT = Path(__file__).parents[2]
+CLAIMS = "/apis/resource.k8s.io/v1/namespaces/ml-team/resourceclaims"
+READY_SECONDS = 20.0
+
+
+@contextmanager
+def short_folder() -> Iterator[Path]:
+    """A folder whose sockets have short enough paths, which pytest's own may not."""
+    folder = Path(tempfile.mkdtemp(prefix="nd-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def wait_until(condition: Callable[[], object], what: str, seconds: float = READY_SECONDS) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} did not happen within {seconds} s"
+        time.sleep(0.02)
+
+
+class Machine:
+    """Eight H100 under `folder`. Without `start_supervisor` nobody answers at the MPS supervisor's socket."""
+
+    def __init__(self, folder: Path, store: Store) -> None:
+        self.folder = folder
+        self.store = store
+        self.tree = initialise(folder / "machine")
+        self.state = State(self.tree.state)
+        self.plugin_dir = folder / "plugin"
+        self.cdi_dir = folder / "cdi"
+        self.plugin_dir.mkdir()
+        self._supervisor: subprocess.Popen[bytes] | None = None
+        silicon_nvml.install(self.tree.state)
+        self.gpus = Nvml(library=None, sys_root=self.tree.sys)
+        self.wished: list[ClaimUID] = []
+        self.driver = self.make_driver()
+
+    def make_driver(self) -> Driver:
+        """The driver as a process that starts now would have it, without the kubelet's sockets."""
+        boot_id = (self.tree.proc / "sys/kernel/random/boot_id").read_text().strip()
+        locks = Locks(self.plugin_dir / "locks", deadline=10)
+        facts = self.gpus.facts()
+        ranks = {gpu.pci_address: rank for rank, gpu in enumerate(facts)}
+        paths = NodePaths(
+            cdi_dir=self.cdi_dir,
+            proc_root=self.tree.proc,
+            dev_root=self.tree.dev,
+            driver_root=self.tree.driver,
+            host_driver_root=self.tree.driver,
+        )
+        specs = ClaimSpecs(DRIVER, paths, self.gpus, {gpu.pci_address: gpu.minor for gpu in facts})
+        steps = Steps(self.gpus, MpsClient(self.plugin_dir / "mps" / "mpsd.sock"), specs)
+        self.prepared = PreparedClaims(self.plugin_dir / "checkpoint.json", boot_id=boot_id, locks=locks)
+        self.aside = self.prepared.open(steps.look_for_unclean)
+        return Driver(
+            Parts(
+                cluster=KubeClient.from_environment(str(self.folder / "kubeconfig")),
+                records=take_inventory(DRIVER, facts, ranks).records,
+                rules=PlanRules(driver_name=DRIVER, pool=NODE, mps_reserve=512 * 2**20),
+                locks=locks,
+                prepared=self.prepared,
+                steps=steps,
+                statuses=self.wished.extend,
+            )
+        )
+
+    def start_supervisor(self) -> None:
+        """Start `mpsd` and wait until it answers."""
+        flags = ["--node-name", NODE, "--plugin-dir", str(self.plugin_dir), "--cdi-dir", str(self.cdi_dir)]
+        command = [sys.executable, "-m", "simulator.node", "--root", str(self.tree.root), "mpsd", *flags]
+        self._supervisor = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(CHECKOUT)})
+        wait_until((self.plugin_dir / "mps" / "mpsd.sock").exists, "the MPS supervisor's socket")
+
+    def close(self) -> None:
+        self.gpus.close()
+        if self._supervisor is not None:
+            self._supervisor.terminate()
+            self._supervisor.wait(20)
+
+    def allocate(self, claim: ResourceClaim) -> ClaimRef:
+        """Put an allocated claim into the API server."""
+        self.store.put(f"{CLAIMS}/{claim.metadata.name}", to_json(claim), "ADDED")
+        return claim.ref
+
+    def instances(self, card: int = 0) -> list[tuple[int, int]]:
+        """Profile id and start of each GPU instance of a card."""
+        return [(i.profile_id, i.start) for i in self.state.read().gpus[card].gpu_instances]
+
+    def modes(self, card: int = 0) -> tuple[bool, str]:
+        """MIG mode and compute mode of a card."""
+        gpu = self.state.read().gpus[card]
+        return gpu.mig_current, gpu.compute_mode.name
+
+    def daemons(self) -> dict[str, tuple[float, list[int]]]:
+        """By device UUID the default percentage and memory limits in MiB that each control daemon has."""
+        return {
+            daemon.devices[0]: (
+                daemon.default_active_thread_percentage,
+                [limit // 2**20 for limit in daemon.default_memory_limits.values()],
+            )
+            for daemon in self.state.read().mps_daemons
+        }
+
+    def specs(self) -> dict[str, Any]:
+        """The CDI files by claim uid."""
+        files = self.cdi_dir.glob("*.json")
+        return {path.stem.removeprefix(f"{DRIVER}-claim-"): json.loads(path.read_bytes()) for path in files}
