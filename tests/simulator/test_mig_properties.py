@@ -93,5 +93,5 @@ class MigSequences(RuleBasedStateMachine):
 
 TestMigSequences = MigSequences.TestCase
 TestMigSequences.settings = settings(
-    max_examples=30, stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=20, stateful_step_count=20, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
