@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.cluster import build
 from tests.cluster.chart import apply_roles
 from tests.cluster.cluster import Cluster
 from tests.cluster.driver import NodeDriver
 from tests.cluster.node import Node
+from tests.journeys.overlay import IMAGE
 
 DRIVER_NAME = "gpu.deckhouse.io"
 TEAMS = {"ml-team": ["ml-team"], "inference-team": ["inference-team"]}
@@ -21,5 +23,6 @@ PREFIX = "portico:"
 def node_driver(cluster: Cluster, node: Node) -> Iterator[NodeDriver]:
     """The driver `gpu.deckhouse.io` on `node-1`: eight H100 of stand-in silicon."""
     accounts = apply_roles(cluster, namespace=SYSTEM, teams=TEAMS, driver_name=DRIVER_NAME, prefix=PREFIX)
+    node.load_image(IMAGE, {"/bin/cudaclient": build.programs("cudaclient") / "cudaclient"})
     with NodeDriver(node, accounts, DRIVER_NAME) as running:
         yield running

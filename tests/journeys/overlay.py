@@ -12,8 +12,7 @@ from typing import Any
 
 import yaml
 
-from tests.cluster.node import IMAGE
-
+IMAGE = "localhost/portico-cuda:1"  # busybox, and a CUDA program for the stand-in silicon
 FOLDER = Path(__file__).parent / "manifests"
 SLEEP = ("/bin/sleep", "2147483647")
 SIZES = {"cpu": "1m", "memory": "1Mi"}
