@@ -1,4 +1,5 @@
-"""The one catalogue of sentences that people read when something is refused: what happened, why, what to do next.
+"""The one catalogue of sentences that people read when something is refused: what happened, why, what to do next;
+and a wish in words.
 
 Pure. Every code of `claims.refusals` has an entry, and every fact it carries is said. docs/dev/messages.md lists them.
 """
@@ -9,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from claims.refusals import Code, Refusal
+from claims.wish import WHOLE, Wish
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,3 +172,13 @@ CATALOGUE: Mapping[Code, Sentences] = {
 def say(refusal: Refusal) -> Sentences:
     """What a person reads for this refusal."""
     return CATALOGUE[refusal.code].filled(dict(refusal.facts))
+
+
+def summary(wish: Wish) -> str:
+    """What each pod gets, such as "2 whole devices of h100, each with at least 40Gi"."""
+    if wish.share < WHOLE:
+        memory = f", with at most {wish.memory} of its memory" if wish.memory else ""
+        return f"{wish.share} % of one device of {wish.device_class}{memory}"
+    devices, each = ("1 whole device", "with") if wish.count == 1 else (f"{wish.count} whole devices", "each with")
+    memory = f", {each} at least {wish.memory}" if wish.memory else ""
+    return f"{devices} of {wish.device_class}{memory}"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from claims.lifecycle import EXISTING, FINAL, State
 from claims.manifests import REQUEST_LABEL
+from claims.messages import summary
 from claims.models import GpuRequest
 from claims.wish import Bounds, ClassFacts
 from dra.quantity import Format, Quantity
@@ -67,6 +68,11 @@ class RequestView:
     def settled(self) -> bool:
         """Whether nothing more will happen to it."""
         return self.row.state in FINAL | {State.NOT_CREATED} and not self.claims
+
+    @property
+    def summary(self) -> str:
+        """What each pod gets, in words."""
+        return summary(self.row.wish)
 
     @property
     def exists(self) -> bool:

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern, URLResolver
+from django.urls import URLPattern, URLResolver, path
+
+from claims.views import claims, form, requests
 
 app_name = "claims"
 
-urlpatterns: list[URLPattern | URLResolver] = []
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("request/", form.form, name="form"),
+    path("request/template.yaml", form.file, {"slot": "template"}, name="template-file"),
+    path("request/pod.yaml", form.file, {"slot": "pod"}, name="pod-file"),
+    path("request/quota.yaml", form.file, {"slot": "quota"}, name="quota-file"),
+    path("requests/", requests.requests, name="requests"),
+    path("requests/<int:pk>/", requests.detail, name="request"),
+    path("requests/<int:pk>/template.yaml", requests.created_file, name="created-file"),
+    path("requests/<int:pk>/withdraw/", requests.withdraw_request, name="withdraw"),
+    path("claims/", claims.claims, name="claims"),
+]

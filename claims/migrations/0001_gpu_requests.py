@@ -6,67 +6,126 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('portal', '0001_people_and_teams'),
+        ("portal", "0001_people_and_teams"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='GpuRequest',
+            name="GpuRequest",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('namespace', models.CharField(max_length=63)),
-                ('name', models.CharField(max_length=63)),
-                ('query', models.TextField(help_text="The wish, as the query of the form's address.")),
-                ('key', models.CharField(max_length=40, unique=True)),
-                ('state', models.CharField(choices=[('submitting', 'submitting'), ('not created', 'not created'), ('created', 'created'), ('seen', 'seen'), ('withdrawn', 'withdrawn'), ('gone', 'gone')], default='submitting', max_length=16)),
-                ('template_uid', models.CharField(blank=True, default='', max_length=64)),
-                ('template', models.TextField(help_text="The template's file as it was sent; it can't be changed afterwards.")),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('changed_at', models.DateTimeField(auto_now=True)),
-                ('team', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='gpu_requests', to='portal.team')),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='gpu_requests', to=settings.AUTH_USER_MODEL)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("namespace", models.CharField(max_length=63)),
+                ("name", models.CharField(max_length=63)),
+                ("query", models.TextField(help_text="The wish, as the query of the form's address.")),
+                ("key", models.CharField(max_length=40, unique=True)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("submitting", "submitting"),
+                            ("not created", "not created"),
+                            ("created", "created"),
+                            ("seen", "seen"),
+                            ("withdrawn", "withdrawn"),
+                            ("gone", "gone"),
+                        ],
+                        default="submitting",
+                        max_length=16,
+                    ),
+                ),
+                ("template_uid", models.CharField(blank=True, default="", max_length=64)),
+                (
+                    "template",
+                    models.TextField(help_text="The template's file as it was sent; it can't be changed afterwards."),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("changed_at", models.DateTimeField(auto_now=True)),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="gpu_requests", to="portal.team"
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="gpu_requests",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-created_at', '-pk'],
+                "ordering": ["-created_at", "-pk"],
             },
         ),
         migrations.CreateModel(
-            name='GpuRequestEvent',
+            name="GpuRequestEvent",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('username', models.CharField(help_text='Who did it; empty where the portal looked by itself.', max_length=150)),
-                ('namespace', models.CharField(max_length=63)),
-                ('name', models.CharField(max_length=63)),
-                ('verb', models.CharField(choices=[('submit', 'asked for it'), ('withdraw', 'took it back'), ('observe', 'looked')], max_length=16)),
-                ('result', models.CharField(help_text='The state reached, or the code of the refusal.', max_length=32)),
-                ('detail', models.TextField(blank=True, default='', help_text="The API server's own sentence, if it said one.")),
-                ('request_id', models.CharField(blank=True, default='', max_length=64)),
-                ('at', models.DateTimeField(auto_now_add=True)),
-                ('gpu_request', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='events', to='claims.gpurequest')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "username",
+                    models.CharField(help_text="Who did it; empty where the portal looked by itself.", max_length=150),
+                ),
+                ("namespace", models.CharField(max_length=63)),
+                ("name", models.CharField(max_length=63)),
+                (
+                    "verb",
+                    models.CharField(
+                        choices=[("submit", "asked for it"), ("withdraw", "took it back"), ("observe", "looked")],
+                        max_length=16,
+                    ),
+                ),
+                ("result", models.CharField(help_text="The state reached, or the code of the refusal.", max_length=32)),
+                (
+                    "detail",
+                    models.TextField(
+                        blank=True, default="", help_text="The API server's own sentence, if it said one."
+                    ),
+                ),
+                ("request_id", models.CharField(blank=True, default="", max_length=64)),
+                ("at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "gpu_request",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="events",
+                        to="claims.gpurequest",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['at', 'pk'],
+                "ordering": ["at", "pk"],
             },
         ),
         migrations.AddIndex(
-            model_name='gpurequest',
-            index=models.Index(fields=['user', '-created_at'], name='gpu_request_by_person'),
+            model_name="gpurequest",
+            index=models.Index(fields=["user", "-created_at"], name="gpu_request_by_person"),
         ),
         migrations.AddIndex(
-            model_name='gpurequest',
-            index=models.Index(fields=['state', 'changed_at'], name='gpu_request_due'),
+            model_name="gpurequest",
+            index=models.Index(fields=["state", "changed_at"], name="gpu_request_due"),
         ),
         migrations.AddConstraint(
-            model_name='gpurequest',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['submitting', 'not created', 'created', 'seen', 'withdrawn', 'gone'])), name='gpu_request_state'),
+            model_name="gpurequest",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("state__in", ["submitting", "not created", "created", "seen", "withdrawn", "gone"])
+                ),
+                name="gpu_request_state",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='gpurequest',
-            constraint=models.UniqueConstraint(condition=models.Q(('template_uid', ''), _negated=True), fields=('template_uid',), name='gpu_request_per_template'),
+            model_name="gpurequest",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("template_uid", ""), _negated=True),
+                fields=("template_uid",),
+                name="gpu_request_per_template",
+            ),
         ),
     ]

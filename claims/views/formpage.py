@@ -1,0 +1,138 @@
+"""What the form's page shows for a preview and refusals: fields with their messages, files, the difference.
+
+It decides nothing: rules and files come from the services.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import ndiff
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils.safestring import SafeString
+
+from claims.manifests import File, Files
+from claims.messages import Sentences, say, summary
+from claims.refusals import Code, Refusal
+from claims.services.preview import Preview
+from claims.views.highlight import yaml
+from claims.wish import EXAMPLES, LEAST_SHARE, MAX_COUNT, SHARE_STEP, WHOLE, Strategy, gib
+from portal.http import SignedInRequest, page_or_part
+from portal.selectors import namespaces_of
+
+LABELS: Mapping[str, str] = {
+    "ns": "Namespace",
+    "name": "Name",
+    "class": "GPU class",
+    "count": "Devices",
+    "share": "Share of the device",
+    "memory": "Memory per device, at least",
+    "strategy": "Sharing inside the pod",
+}
+_BOUNDS = {"count": MAX_COUNT, "least": LEAST_SHARE, "step": SHARE_STEP, "whole": WHOLE}
+_NOTES = (
+    ("template", "Template", "What is created. Each pod that names it gets devices of its own."),
+    ("pod", "Pod", "A pod to start from, or to copy two lists from into a workload of your own."),
+    ("quota", "Quota", "For an administrator: how many devices of the class the namespace may have."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field as the page shows it: what was given, and what is wrong with it."""
+
+    key: str
+    label: str
+    value: str
+    example: str
+    error: Sentences | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFile:
+    """One file under its tab."""
+
+    slot: str
+    tab: str
+    note: str
+    file: File
+
+    @property
+    def html(self) -> SafeString:
+        """The file's text with its parts marked for CSS."""
+        return yaml(self.file.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a difference; the sign is "+", "-" or " "."""
+
+    sign: str
+    text: str
+
+
+def show(
+    request: SignedInRequest, seen: Preview, refusals: Sequence[Refusal], *, status: int, before: str = ""
+) -> HttpResponse:
+    """The page, or its live part, saying these refusals. `before` is the template that the person saw last."""
+    return page_or_part(
+        request,
+        "claims/request.html",
+        "claims/_request_desk.html",
+        {**_page(seen, refusals), "namespaces": namespaces_of(request.user), "difference": _difference(seen, before)},
+        status=status,
+    )
+
+
+def _page(seen: Preview, refusals: Sequence[Refusal]) -> dict[str, Any]:
+    fields = _fields(seen, refusals)
+    lacking = [refusal.field for refusal in seen.refusals if refusal.code is Code.FIELD_MISSING]
+    return {
+        "seen": seen,
+        "fields": fields,
+        "errors": [(f"field-{key}", each.label, each.error) for key, each in fields.items() if each.error],
+        "refusals": [say(refusal) for refusal in refusals if not refusal.field],
+        "lacking": [LABELS[key] for key in lacking],
+        "files": _shown(seen.files),
+        "summary": summary(seen.wish) if seen.wish else "",
+        "largest": _largest(seen),
+        "too_large": _too_large(seen),
+        "bounds": _BOUNDS,
+        "strategies": tuple(Strategy),
+    }
+
+
+def _fields(seen: Preview, refusals: Sequence[Refusal]) -> dict[str, Field]:
+    errors = {refusal.field: say(refusal) for refusal in reversed(refusals)}
+    values = {"count": "1", "share": str(WHOLE), **seen.reading.values}
+    return {
+        key: Field(key, label, values.get(key, ""), EXAMPLES.get(key, ("", ""))[1], errors.get(key))
+        for key, label in LABELS.items()
+    }
+
+
+def _shown(files: Files | None) -> tuple[ShownFile, ...]:
+    if files is None:
+        return ()
+    return tuple(ShownFile(*note, file) for note, file in zip(_NOTES, files, strict=True))
+
+
+def _largest(seen: Preview) -> str:
+    """The most memory that a device of the chosen class can have, "" where none was seen."""
+    memory = seen.chosen.facts.largest_memory if seen.chosen else None
+    return gib(memory.value) if memory else ""
+
+
+def _too_large(seen: Preview) -> bool:
+    """Whether no device seen so far has the memory that is asked of whole ones: allowed, but pods will wait."""
+    memory = seen.chosen.facts.largest_memory if seen.chosen else None
+    return bool(seen.wish and seen.wish.memory and memory and memory < seen.wish.memory)
+
+
+def _difference(seen: Preview, before: str) -> tuple[Line, ...]:
+    if not before or seen.files is None:
+        return ()
+    lines = ndiff(before.splitlines(), seen.files.template.text.splitlines())
+    return tuple(Line(line[0], line[2:]) for line in lines if line[0] != "?")
