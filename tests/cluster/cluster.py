@@ -30,15 +30,15 @@ class ClusterError(Exception):
 
 
 class Cluster:
-    """One control plane. `folder` holds all of its files; nodes and programs of tests may add theirs.
+    """One control plane. `folder`, below `base`, holds all of its files; nodes and programs of tests may add theirs.
 
     After `start` it serves at `url`, with certificates by `ca`. `stop` leaves no process, mount or file.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, base: Path = folders.BASE) -> None:
         self.programs = build.programs("kubernetes")
-        sweep()
-        self.folder = folders.create()
+        sweep(base)
+        self.folder = folders.create(base)
         self.processes = Processes(self.folder)
         self._authority = Authority(self.folder / "certificates")
         self._running: dict[str, Program] = {}

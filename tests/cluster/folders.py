@@ -77,9 +77,9 @@ def remove(folder: Path) -> None:
     shutil.rmtree(folder)
 
 
-def keep_logs(folder: Path, base: Path = BASE) -> Path:
-    """Copy a cluster's logs out of its folder, which is about to go; the newest few copies stay."""
-    kept = base / "logs" / folder.name
+def keep_logs(folder: Path) -> Path:
+    """Copy the logs of a cluster that is about to go to `logs` beside its folder; the newest few copies stay."""
+    kept = folder.parent / "logs" / folder.name
     shutil.copytree(folder / "log", kept)
     for old in sorted(kept.parent.iterdir(), key=lambda path: path.stat().st_mtime)[:-KEPT_LOGS]:
         shutil.rmtree(old)

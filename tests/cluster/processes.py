@@ -97,17 +97,22 @@ class Program:
         self.record.unlink(missing_ok=True)
 
     def wait_ready(self, ready: Callable[[], bool], seconds: float) -> None:
-        """Ask `ready` until it says yes; ProgramError with the log's tail when the program ends or time is up."""
+        """Ask `ready` until it says yes; when the program ends or time is up it is stopped, and ProgramError says why.
+
+        The error's text ends with the tail of the log.
+        """
         deadline = time.monotonic() + seconds
         while not ready():
             if self.process.poll() is not None:
-                raise ProgramError(self.explain(f"ended with {self.process.returncode} before it was ready"))
+                raise self._given_up(f"ended with {self.process.returncode} before it was ready")
             if time.monotonic() > deadline:
-                raise ProgramError(self.explain(f"was not ready after {seconds:.0f} s"))
+                raise self._given_up(f"was not ready after {seconds:.0f} s")
             time.sleep(POLL_SECONDS)
 
-    def explain(self, what: str) -> str:
-        return f"{self.name} {what}; the end of {self.log}:\n{tail(self.log)}"
+    def _given_up(self, what: str) -> ProgramError:
+        error = ProgramError(f"{self.name} {what}; the end of {self.log}:\n{tail(self.log)}")
+        self.stop()
+        return error
 
 
 @dataclass(frozen=True, slots=True)

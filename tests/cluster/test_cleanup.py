@@ -7,8 +7,9 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -22,10 +23,14 @@ from tests.cluster.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 
+# The pod sleeps for so long, and no other process of the machine does, so that it can be told by its command line.
+POD_SECONDS = 10_000_000 + os.getpid()
+
 CONTROL_PLANE = """
 import sys, time
+from pathlib import Path
 from tests.cluster.cluster import Cluster
-cluster = Cluster()
+cluster = Cluster(Path(sys.argv[1]))
 cluster.start()
 print(cluster.folder, flush=True)
 time.sleep(600)
@@ -33,14 +38,15 @@ time.sleep(600)
 
 NODE_WITH_A_POD = """
 import sys, time
+from pathlib import Path
 from tests.cluster.cluster import Cluster
 from tests.cluster.node import Node
 from tests.cluster.pods import await_pod, busybox_pod, create_pod
-cluster = Cluster()
+cluster = Cluster(Path(sys.argv[1]))
 cluster.start()
 node = Node(cluster)
 node.start()
-create_pod(cluster, busybox_pod("left-behind", ["sleep", "86399"]))
+create_pod(cluster, busybox_pod("left-behind", ["sleep", sys.argv[2]]))
 await_pod(cluster, "left-behind")
 print(cluster.folder, flush=True)
 time.sleep(600)
@@ -64,19 +70,31 @@ def _touches(process: Path, name: str) -> bool:
     return False
 
 
-@contextmanager
-def killed_run(program: str) -> Iterator[Path]:
+@pytest.fixture
+def base() -> Iterator[Path]:
+    """A place where no other run sweeps; short, as every base has to be."""
+    with tempfile.TemporaryDirectory(prefix="portico-", dir="/tmp") as folder:
+        yield Path(folder)
+        sweep(Path(folder))
+
+
+def killed_run(program: str, base: Path) -> Path:
     """The folder of a cluster whose owner was killed; what the owner started is alive."""
-    owner = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    assert owner.stdout is not None
-    folder = Path(owner.stdout.readline().strip())
-    owner.send_signal(signal.SIGKILL)
-    owner.wait()
-    owner.stdout.close()
-    try:
-        yield folder
-    finally:
-        sweep()
+    command: list[str | Path] = [sys.executable, "-c", program, base, str(POD_SECONDS)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        folder = owner.stdout.readline().strip()
+        owner.send_signal(signal.SIGKILL)
+    assert folder, "the run ended before its cluster was up"
+    return Path(folder)
+
+
+def _sleepers() -> int:
+    count = 0
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            count += (process / "cmdline").read_bytes() == f"sleep\0{POD_SECONDS}\0".encode()
+    return count
 
 
 def test_stop_leaves_nothing(cluster: Cluster) -> None:
@@ -88,45 +106,37 @@ def test_stop_leaves_nothing(cluster: Cluster) -> None:
     assert cluster.raw("GET", "/readyz").status == 200  # a neighbour that lives is not touched
 
 
-def test_the_next_start_cleans_up_after_a_killed_run(cluster: Cluster) -> None:
-    with killed_run(CONTROL_PLANE) as folder:
-        assert len(traces(folder)) >= 4
-        with Cluster() as following:
-            assert traces(folder) == []
-            assert not folder.exists()
-            assert following.raw("GET", "/readyz").status == 200
-        assert cluster.raw("GET", "/readyz").status == 200
-
-
-def test_a_killed_run_with_a_node_leaves_no_container(node: Node) -> None:
-    with killed_run(NODE_WITH_A_POD) as folder:
-        assert _sleepers() == 1
-        sweep()
+def test_the_next_start_cleans_up_after_a_killed_run(cluster: Cluster, base: Path) -> None:
+    folder = killed_run(CONTROL_PLANE, base)
+    assert len(traces(folder)) >= 4
+    with Cluster(base) as following:
         assert traces(folder) == []
-        assert _sleepers() == 0
         assert not folder.exists()
+        assert following.raw("GET", "/readyz").status == 200
+    assert cluster.raw("GET", "/readyz").status == 200
+
+
+def test_a_killed_run_with_a_node_leaves_no_container(node: Node, base: Path) -> None:
+    folder = killed_run(NODE_WITH_A_POD, base)
+    assert _sleepers() == 1
+    sweep(base)
+    assert traces(folder) == []
+    assert _sleepers() == 0
+    assert not folder.exists()
     assert node.runtime.ctr("version")
 
 
-def test_containers_end_even_where_their_containerd_died_first(node: Node) -> None:
-    with killed_run(NODE_WITH_A_POD) as folder:
-        containerd = ProcessId.read(Processes(folder).records / "containerd-node-1.stat")
-        assert containerd is not None
-        os.kill(containerd.pid, signal.SIGKILL)
-        wait_until(lambda: not containerd.alive(), "the end of containerd")
-        assert _sleepers() == 1
-        sweep()
-        assert traces(folder) == []
-        assert _sleepers() == 0
+def test_containers_end_even_where_their_containerd_died_first(node: Node, base: Path) -> None:
+    folder = killed_run(NODE_WITH_A_POD, base)
+    containerd = ProcessId.read(Processes(folder).records / "containerd-node-1.stat")
+    assert containerd is not None
+    os.kill(containerd.pid, signal.SIGKILL)
+    wait_until(lambda: not containerd.alive(), "the end of containerd")
+    assert _sleepers() == 1
+    sweep(base)
+    assert traces(folder) == []
+    assert _sleepers() == 0
     assert node.runtime.ctr("version")
-
-
-def _sleepers() -> int:
-    count = 0
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            count += (process / "cmdline").read_bytes() == b"sleep\x0086399\x00"
-    return count
 
 
 def test_what_is_mounted_below_a_folder_is_unmounted_not_deleted(node: Node, tmp_path: Path) -> None:
@@ -162,7 +172,7 @@ def test_the_newest_logs_are_kept(tmp_path: Path) -> None:
     for age, folder in enumerate(reversed(made)):
         (folder / "log" / "etcd.log").write_text(folder.name)
         os.utime(folder / "log", (1_700_000_000 - age, 1_700_000_000 - age))
-    kept = [folders.keep_logs(folder, base) for folder in made]
+    kept = [folders.keep_logs(folder) for folder in made]
     assert [path.exists() for path in kept] == [False, False, *[True] * folders.KEPT_LOGS]
     assert (kept[-1] / "etcd.log").read_text() == made[-1].name
 

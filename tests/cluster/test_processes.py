@@ -38,7 +38,7 @@ def test_an_early_end_shows_the_tail_of_the_log(processes: Processes) -> None:
     lines = str(caught.value).splitlines()
     assert lines[0] == f"brief ended with 4 before it was ready; the end of {program.log}:"
     assert lines[1:] == [*(str(number) for number in range(77, 101)), "no such flag"]
-    program.stop()
+    assert processes.recorded() == []
 
 
 def test_a_late_program_is_named_with_its_log(processes: Processes) -> None:
@@ -46,7 +46,8 @@ def test_a_late_program_is_named_with_its_log(processes: Processes) -> None:
     wait_until(lambda: program.log.read_text() != "", "the first line")
     with pytest.raises(ProgramError, match=r"late was not ready after 0 s; .*\nthinking$"):
         program.wait_ready(lambda: False, seconds=0.2)
-    program.stop()
+    assert program.process.returncode == -15
+    assert processes.recorded() == []
 
 
 def test_the_record_alone_is_enough_to_stop_it(processes: Processes) -> None:
