@@ -26,12 +26,16 @@ current-context: small
 
 
 class Store:
-    """Objects by path, and every change in order. `refuse` holds path endings that are answered with 500."""
+    """Objects by path, and every change in order.
+
+    `refuse` holds path endings that are answered with 500, `slow` paths whose reading waits for an event.
+    """
 
     def __init__(self) -> None:
         self.objects: dict[str, Json] = {}
         self.events: list[tuple[str, str, Json]] = []  # path, type, object
         self.refuse: set[str] = set()
+        self.slow: dict[str, threading.Event] = {}
         self.requests: list[tuple[str, str]] = []
         self.changed = threading.Condition()
 
@@ -69,6 +73,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         path, query = self._target()
+        if path in self.store.slow:
+            self.store.slow[path].wait(30)
         if query.get("watch"):
             self._watch(path, float(query.get("timeoutSeconds", "60")))
         elif path in self.store.objects:
