@@ -70,6 +70,11 @@ class Config:
         return self.plugin_dir / "checkpoint.json"
 
     @property
+    def ranks_file(self) -> Path:
+        """Which card has which number in device names."""
+        return self.plugin_dir / "ranks.json"
+
+    @property
     def locks_dir(self) -> Path:
         """Lock files, one per GPU and one for the checkpoint."""
         return self.plugin_dir / "locks"

@@ -10,8 +10,9 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 
 import structlog
 
@@ -26,7 +27,7 @@ from nodedriver.config import Config, ConfigError, add_flags, load_config
 from nodedriver.driver import Driver, Parts
 from nodedriver.driverroot import find_nvml
 from nodedriver.facts import PciAddress
-from nodedriver.inventory import take_inventory
+from nodedriver.inventory import Inventory, take_inventory
 from nodedriver.kubelet.server import Endpoints, RegistrationRefusedError, serve
 from nodedriver.locks import Locks, LockTimeoutError
 from nodedriver.mps import MpsClient
@@ -34,6 +35,8 @@ from nodedriver.nvml import Nvml
 from nodedriver.plan import PlanRules
 from nodedriver.ports import GpuError, MpsError
 from nodedriver.prepared import PreparedClaims
+from nodedriver.publisher import Publisher
+from nodedriver.ranks import RanksError, assign_ranks
 from nodedriver.steps import Steps
 
 # A call of the kubelet ends after 45 s: fetching takes at most 10, waiting for locks 10, the MPS supervisor 20.
@@ -41,7 +44,9 @@ LOCK_SECONDS = 10.0
 UNCLEAN = "checkpoint-unreadable"  # value of the taint; the sentence stands in the refusal
 
 _log = structlog.get_logger()
-_START_ERRORS = (ConfigError, KubeError, DraError, GpuError, MpsError, CheckpointError, LockTimeoutError, OSError)
+_START_ERRORS = (
+    ConfigError, KubeError, DraError, GpuError, MpsError, CheckpointError, RanksError, LockTimeoutError, OSError,
+)  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -85,19 +90,19 @@ def _run_driver(config: Config) -> None:
         steps = Steps(gpus, MpsClient(config.mps_socket), specs)
         prepared = PreparedClaims(config.checkpoint_file, boot_id=_boot_id(config), locks=locks)
         unclean = _take_over(prepared, steps)
-        ranks = {gpu.pci_address: rank for rank, gpu in enumerate(facts)}
-        inventory = take_inventory(config.driver_name, facts, ranks, unclean=unclean)
+        ranks = assign_ranks(config.ranks_file, (gpu.pci_address for gpu in facts))
+        build = partial(take_inventory, config.driver_name, facts, ranks, unclean=unclean)
         statuses = StatusWriter(config.driver_name, cluster, prepared.read)
         parts = Parts(
             cluster=cluster,
-            records=inventory.records,
+            records=build().records,
             rules=PlanRules(driver_name=config.driver_name, pool=config.node_name, mps_reserve=config.mps_reserve),
             locks=locks,
             prepared=prepared,
             steps=steps,
             statuses=statuses.wish,
         )
-        with _running(statuses):
+        with _running(statuses), _published(config, cluster, build):
             asyncio.run(_serve(config, Driver(parts)))
     _log.info("driver stopped")
 
@@ -128,14 +133,24 @@ def _node_paths(config: Config) -> NodePaths:
 
 
 @contextmanager
-def _running(*threads: StatusWriter) -> Iterator[None]:
-    for thread in threads:
-        thread.start()
+def _running(thread: StatusWriter | Publisher) -> Iterator[None]:
+    thread.start()
     try:
         yield
     finally:
-        for thread in threads:
-            thread.stop()
+        thread.stop()
+
+
+@contextmanager
+def _published(config: Config, cluster: KubeClient, build: Callable[..., Inventory]) -> Iterator[None]:
+    """Publish now if the API server lets us, and keep the slices so; running pods don't wait for it to come back."""
+    publisher = Publisher(cluster, driver_name=config.driver_name, node_name=config.node_name)
+    try:
+        publisher.publish(lambda features: build(features=features))
+    except KubeError as error:
+        _log.warning("ResourceSlices not published yet", error=str(error))
+    with _running(publisher):
+        yield
 
 
 async def _serve(config: Config, driver: Driver) -> None:
