@@ -45,7 +45,7 @@ def device_list(request: SignedInRequest) -> HttpResponse:
         return nothing_new()
     namespaces = None if request.user.is_operator else namespaces_of(request.user)
     wanted = _filter(request)
-    products, nodes = selectors.filter_choices() if namespaces is None else ((), ())
+    choices = selectors.filter_choices() if namespaces is None else ((), ())
     devices = selectors.list_devices(wanted, namespaces=namespaces, page=_page(request))
     context = {
         "devices": devices.rows,
@@ -53,9 +53,8 @@ def device_list(request: SignedInRequest) -> HttpResponse:
         "wanted": wanted,
         "filtered": wanted != DeviceFilter(),
         "states": BADGES.items(),
-        "products": products,
-        "nodes": nodes,
-        "totals": selectors.totals_by_product(),
+        "choices": choices,
+        "products": selectors.totals_by_product(),
         "profiles": selectors.totals_by_profile(),
         "unsettled": selectors.unsettled_pools() if namespaces is None else (),
         "query": _query(request, without=("page", "since")),

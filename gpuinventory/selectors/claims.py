@@ -153,7 +153,7 @@ def _asked(request: DeviceRequest) -> str:
 
 
 def _asked_exactly(exact: ExactDeviceRequest) -> str:
-    count = "all of" if exact.allocation_mode == "All" else f"{exact.count} x"
+    count = "all of" if exact.allocation_mode == "All" else f"{exact.count} \N{MULTIPLICATION SIGN}"
     capacity = exact.capacity.requests if exact.capacity else {}
     parts = [f"{value} %" if name == "sharePercent" else f"{name} {value}" for name, value in sorted(capacity.items())]
     return f"{count} {exact.device_class_name}" + (f", {', '.join(parts)}" if parts else "")

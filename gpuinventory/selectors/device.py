@@ -10,7 +10,9 @@ from dra.names import DeviceID
 from dra.objects import Device as PublishedDevice
 from dra.objects import ResourceSlice, decode
 from gpuinventory.models import ClusterObject, Device, Pool
-from gpuinventory.selectors.devices import DeviceView, HolderView, device_views
+from gpuinventory.selectors.devices import CounterView, DeviceView, HolderView, device_views
+
+_SLICE = "memory-slice-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,16 @@ class DeviceDetail:
     capacities: tuple[tuple[str, str], ...]
     segments: tuple[Segment, ...]
     neighbours: tuple[Device, ...]
+
+    @property
+    def memory_slices(self) -> tuple[bool, ...]:
+        """Whether each memory slice of the card is taken, from the first to the last."""
+        return tuple(counter.left == "0" for counter in self.view.counters if counter.name.startswith(_SLICE))
+
+    @property
+    def sums(self) -> tuple[CounterView, ...]:
+        """The other counters of the card."""
+        return tuple(counter for counter in self.view.counters if not counter.name.startswith(_SLICE))
 
     @property
     def selector(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.core.paginator import Page, Paginator
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -26,6 +26,8 @@ BADGES: dict[DeviceState, Badge] = {
     DeviceState.UNKNOWN: Badge("unknown", "?", "Unknown"),
     DeviceState.MISSING: Badge("wait", "!", "Missing"),
 }
+
+_HELD = (DeviceState.HELD, DeviceState.PARTLY_HELD)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,22 +79,18 @@ class DeviceView:
     holders: tuple[HolderView, ...]
     taints: tuple[DeviceTaint, ...]
     counters: tuple[CounterView, ...]
+    mine: bool
 
     @property
     def badge(self) -> Badge:
-        """The state as a badge."""
-        return BADGES[self.state]
+        """The state as a badge; what is held by the reader's own namespaces stands out."""
+        badge = BADGES[self.state]
+        return replace(badge, tone="mine") if self.mine and self.state in _HELD else badge
 
     @property
     def memory_left(self) -> CounterView | None:
         """The counter that says most about a card that is cut in parts."""
         return next((counter for counter in self.counters if counter.name == "memory"), None)
-
-    @property
-    def slices_left(self) -> tuple[int, int] | None:
-        """How many memory slices of the card are left, of how many."""
-        slices = [counter for counter in self.counters if counter.name.startswith("memory-slice-")]
-        return (sum(counter.left != "0" for counter in slices), len(slices)) if slices else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +133,7 @@ def device_views(devices: Iterable[Device], namespaces: Collection[str] | None) 
             holders=tuple(holders.get(device_id(device), ())),
             taints=taints.get(device_id(device), ()),
             counters=counters.get((device.pool_id, device.counter_set), ()),
+            mine=namespaces is not None and device_id(device) in holders,
         )
         for device in listed
     )
@@ -207,7 +206,7 @@ def _holder(row: AllocatedDevice, *, shareable: bool) -> HolderView:
         pods=tuple(row.pods),
         device_request=row.device_request,
         percent=int(share) if shareable and share and share.isdecimal() else None,
-        consumed=tuple(sorted(row.consumed.items())),
+        consumed=tuple((name, value) for name, value in sorted(row.consumed.items()) if value != "0"),
         admin_access=row.admin_access,
     )
 

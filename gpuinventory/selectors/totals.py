@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import accumulate
 
-from django.db.models import CharField, Count, Q, Sum, Value
+from django.db.models import CharField, Count, Q, Value
 from django.db.models.functions import Cast, Concat
 
 from gpuinventory.models import Device
-from gpuinventory.projection import WHOLE, DeviceState
+from gpuinventory.projection import DeviceState
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProductTotals:
-    """Cards of one product. `free_share` is in percent of one card, over all cards that are free or partly held."""
+    """Whole devices of one product, by state."""
 
     product: str
     memory: int
@@ -35,7 +35,6 @@ class ProductTotals:
     excluded: int
     blocked: int
     unknown: int
-    free_share: int
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
@@ -70,30 +69,26 @@ class ProfileTotals:
 def totals_by_product() -> tuple[ProductTotals, ...]:
     """Whole devices by product. One query."""
     rows = Device.objects.filter(mig_profile="").values_list("product", "memory", "state")
-    groups: dict[tuple[str, int], dict[str, tuple[int, int]]] = {}
-    for product, memory, state, number, used in rows.annotate(Count("pk"), Sum("percent_used")):
-        groups.setdefault((product, memory), {})[state] = (number, used)
+    groups: dict[tuple[str, int], dict[str, int]] = {}
+    for product, memory, state, number in rows.annotate(Count("pk")):
+        groups.setdefault((product, memory), {})[state] = number
     return tuple(_totals(*key, groups[key]) for key in sorted(groups, key=lambda key: (key[0], -key[1])))
 
 
-def _totals(product: str, memory: int, states: dict[str, tuple[int, int]]) -> ProductTotals:
-    """`states` gives the number of devices in each state, and the sum of their used percents."""
-
+def _totals(product: str, memory: int, states: dict[str, int]) -> ProductTotals:
     def number(*wanted: DeviceState) -> int:
-        return sum(states.get(state, (0, 0))[0] for state in wanted)
+        return sum(states.get(state, 0) for state in wanted)
 
-    partly, used = states.get(DeviceState.PARTLY_HELD, (0, 0))
     return ProductTotals(
         product=product or "unnamed device",
         memory=memory,
         total=number(*DeviceState),
         free=number(DeviceState.FREE),
-        partly=partly,
+        partly=number(DeviceState.PARTLY_HELD),
         held=number(DeviceState.HELD),
         excluded=number(DeviceState.EXCLUDED),
         blocked=number(DeviceState.BLOCKED),
         unknown=number(DeviceState.UNKNOWN, DeviceState.MISSING),
-        free_share=(number(DeviceState.FREE) + partly) * WHOLE - used,
     )
 
 
