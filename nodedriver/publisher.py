@@ -7,11 +7,13 @@ written. The kubelet deletes a node's slices when it starts without a driver; a 
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 
 import structlog
 
+from dra.errors import DraError
 from dra.kube import requests
 from dra.kube.errors import ConflictError, GoneError, KubeError, NotFoundError
 from dra.kube.port import Cluster, list_all
@@ -68,11 +70,13 @@ class Publisher:
     def _keep(self) -> None:
         pause = _FIRST_PAUSE
         while not self._stopping.is_set():
+            began = time.monotonic()
             try:
                 self._follow()
             except GoneError:
-                pause = _FIRST_PAUSE
-            except KubeError as error:
+                log.info("watch of ResourceSlices began anew")
+            except (KubeError, DraError) as error:
+                pause = _FIRST_PAUSE if time.monotonic() - began > _LONGEST_PAUSE else pause
                 log.warning("ResourceSlices not kept", error=str(error), retry_seconds=pause)
                 self._stopping.wait(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
@@ -97,18 +101,20 @@ class Publisher:
 
     def _settle(self) -> str:
         """Make the slices equal to the wanted ones, and return the version of the last list. The lock is held."""
-        for _ in range(_TRIES):
+        for left in reversed(range(_TRIES)):
             existing, version = self._list()
             if self._build is None:
                 return version
-            try:
-                written = self._write(changes(self._wanted(self._build), existing))
-            except (ConflictError, NotFoundError) as error:
-                log.info("ResourceSlices changed meanwhile, compared again", error=str(error))
-                continue
-            if not written:
+            wanted = changes(self._wanted(self._build), existing)
+            if not wanted:
                 return version
-        log.warning("ResourceSlices still differ", tries=_TRIES)
+            try:
+                self._write(wanted)
+            except (ConflictError, NotFoundError) as error:
+                if not left:
+                    raise
+                log.info("ResourceSlices changed meanwhile, compared again", error=str(error))
+        log.warning("ResourceSlices still differ from what was written", tries=_TRIES)
         return version
 
     def _list(self) -> tuple[tuple[ResourceSlice, ...], str]:
@@ -130,8 +136,8 @@ class Publisher:
             api_version=node.api_version, kind=node.kind, name=self._node_name, uid=node.metadata.uid, controller=True
         )
 
-    def _write(self, wanted: Changes) -> bool:
-        """Do the changes in their order; whether there were any."""
+    def _write(self, wanted: Changes) -> None:
+        """Do the changes in their order."""
         for gone in wanted.delete:
             metadata = gone.metadata
             self._cluster.send(
@@ -144,12 +150,8 @@ class Publisher:
         for changed in wanted.update:
             name = changed.metadata.name
             self._note(changed, self._cluster.send(requests.replace(RESOURCE_SLICES, name, encode(changed))))
-        if wanted:
-            log.info(
-                "ResourceSlices published",
-                created=len(wanted.create), updated=len(wanted.update), deleted=len(wanted.delete),
-            )  # fmt: skip
-        return bool(wanted)
+        done = {"created": len(wanted.create), "updated": len(wanted.update), "deleted": len(wanted.delete)}
+        log.info("ResourceSlices published", **done)
 
     def _note(self, sent: ResourceSlice, body: bytes) -> None:
         """Remember our own write; look again at what the server can do if it did not keep all of it."""

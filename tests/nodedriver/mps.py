@@ -19,12 +19,6 @@ from simulator.silicon.hardware import MpsDaemon
 from simulator.silicon.state import State
 
 _DEADLINE = 30.0
-LAUNCH = """
-import argparse, os
-from nodedriver.config import add_flags, load_config
-from nodedriver.mpsd import serve
-p = argparse.ArgumentParser(); add_flags(p); serve(load_config(p.parse_args(), os.environ))
-"""
 
 
 def eventually(condition: Callable[[], bool], what: str) -> None:
@@ -56,7 +50,7 @@ class MpsBench:
             "--driver-root", str(self.tree.driver),
         ]  # fmt: skip
         with self.log.open("ab") as log:
-            process = subprocess.Popen([sys.executable, "-c", LAUNCH, *arguments[1:]], stdout=log, stderr=log)
+            process = subprocess.Popen([sys.executable, "-m", "nodedriver.main", *arguments], stdout=log, stderr=log)
         self._supervisors.append(process)
         eventually(lambda: self.answers() or process.poll() is not None, "the supervisor answers")
         assert process.poll() is None, self.log.read_text()
