@@ -86,10 +86,12 @@ class Handler(BaseHTTPRequestHandler):
             self._refuse(404, "NotFound", f'"{path.rpartition("/")[2]}" not found')
 
     def do_POST(self) -> None:
-        path, _ = self._target()
+        path, query = self._target()
         document = self._body()
-        target = f"{path}/{document['metadata']['name']}"
-        if target in self.store.objects:
+        target = f"{path}/{document['metadata'].get('name', 'generated')}"
+        if query.get("dryRun"):
+            self._answer(201, document)
+        elif target in self.store.objects:
             self._refuse(409, "AlreadyExists", f'"{target}" already exists')
         else:
             self._answer(201, self.store.put(target, document, "ADDED"))

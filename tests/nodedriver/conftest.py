@@ -6,6 +6,7 @@ import pytest
 
 from tests.nodedriver import apiserver
 from tests.nodedriver.machine import Machine, short_folder
+from tests.nodedriver.node import DriverNode
 
 
 @pytest.fixture
@@ -22,3 +23,16 @@ def supervised(machine: Machine) -> Machine:
     """The same, with the MPS supervisor as a process."""
     machine.start_supervisor()
     return machine
+
+
+@pytest.fixture
+def driver_node() -> Iterator[DriverNode]:
+    """The driver and the MPS supervisor as processes, beside a small API server."""
+    with short_folder() as folder, apiserver.serve(folder / "kubeconfig") as store:
+        made = DriverNode(folder, store)
+        try:
+            made.start("mpsd")
+            made.start("driver")
+            yield made
+        finally:
+            made.close()
