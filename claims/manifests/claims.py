@@ -12,7 +12,7 @@ from dra.quantity import Quantity
 DEVICE_REQUEST = "gpu"  # the name of the one device request, which the pod's container refers to
 
 # Every pod gets its own resource claim, which carries the label too: so the claims of a request can be found.
-_COMMENT = "Each pod that names this template gets a resource claim of its own."
+_COMMENT = "Each pod that names it gets a resource claim of its own."
 
 
 def claim_template(wish: Wish, facts: ClassFacts, labels: Mapping[str, str]) -> str:

@@ -31,8 +31,9 @@ def quota(wish: Wish, facts: ClassFacts) -> str:
 def _comment(wish: Wish) -> str:
     devices = "1 device" if wish.count == 1 else f"{wish.count} devices"
     return (
-        f"For an administrator: room for {devices} of {wish.device_class} in this namespace at a time, which is one\n"
-        "pod of this request. Raise the numbers to what the team may have. A share counts as a whole device."
+        f"For an administrator. There is room for {devices} at a time,\n"
+        "which is one pod of this request: raise it to what the team\n"
+        "may have. A share counts as a whole device."
     )
 
 

@@ -9,7 +9,8 @@ from claims.wish import Wish
 IMAGE = "registry.example/replace-me:latest"  # a valid reference to a registry that can't exist (RFC 2606)
 
 _COMMENT = """\
-A pod to start from: put your own image in. In a workload of your own, copy two lists: spec.resourceClaims, and
+A pod to start from: put your own image in. For a workload
+of your own copy two lists: spec.resourceClaims, and
 resources.claims of each container that uses the device."""
 
 

@@ -7,9 +7,10 @@ from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
 from claims import selectors
+from claims.views import live
 from claims.views.form import OK, guest
 from gpuinventory.claimstate import BADGES, ClaimState
-from portal.http import SignedInRequest, page_or_part, signed_in
+from portal.http import SignedInRequest, nothing_new, page_or_part, signed_in
 from portal.selectors import namespaces_of
 
 PAGE = 50
@@ -27,11 +28,15 @@ def claims(request: SignedInRequest) -> HttpResponse:
     namespaces = namespaces_of(request.user)
     if not namespaces:
         return guest(request, OK)
+    version = live.version_of()
+    if live.knows(request, version):
+        return nothing_new()
     namespace, state = request.GET.get("ns", ""), request.GET.get("state", "")
     every = selectors.claims_of(request.user, namespace)
     chosen = [claim for claim in every if state in ("", claim.state)]
     query = request.GET.copy()
-    query.pop("page", None)
+    for name in ("page", live.SINCE):
+        query.pop(name, None)
     context = {
         "pager": Paginator(chosen, PAGE).get_page(request.GET.get("page")),
         "total": len(every),
@@ -41,5 +46,6 @@ def claims(request: SignedInRequest) -> HttpResponse:
         "states": _STATES,
         "state": state,
         "query": query.urlencode(),
+        "version": version,
     }
     return page_or_part(request, "claims/claims.html", "claims/_claims.html", context)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 import secrets
 
-PARAMETER = "id"
+# Not `id`: a field of that name would hide the form element's own id from scripts.
+PARAMETER = "form"
 # A label's value; half random enough that nobody guesses another's, short enough to read out.
 _KEY = re.compile(r"[a-z0-9]{8,40}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from claims.lifecycle import State
 from claims.manifests import REQUEST_LABEL
@@ -21,50 +22,47 @@ _WORDS = {
 }
 
 
+class Mark(StrEnum):
+    """How far a step is; the value is the class that colours it."""
+
+    DONE = "done"
+    PART = "part"
+    OPEN = "open"
+    OFF = "off"
+
+
+_GLYPHS = {Mark.DONE: "✓", Mark.PART: "◐", Mark.OPEN: "○", Mark.OFF: "\N{EN DASH}"}
+_MARK_WORDS = {Mark.DONE: "done", Mark.PART: "partly done", Mark.OPEN: "to come", Mark.OFF: "not to come"}
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step. `done` is None for one that can't be reached any more."""
+    """One step of the checklist."""
 
     title: str
     text: str
-    done: bool | None
+    mark: Mark
 
     @property
     def glyph(self) -> str:
         """Its mark, never without the word beside it."""
-        return {True: "✓", False: "○", None: "\N{EN DASH}"}[self.done]
+        return _GLYPHS[self.mark]
 
     @property
     def word(self) -> str:
-        """Its state as a word."""
-        return {True: "done", False: "to come", None: "not to come"}[self.done]
-
-    @property
-    def css(self) -> str:
-        """The class that colours it."""
-        return {True: "done", False: "open", None: "off"}[self.done]
+        """Its mark as a word."""
+        return _MARK_WORDS[self.mark]
 
 
 def steps(view: RequestView) -> tuple[Step, ...]:
-    """Template, resource claims, devices, use; counts where there are several claims."""
-    made = len(view.claims)
+    """Template, resource claims, devices, use."""
     given = sum(claim.state in _GIVEN for claim in view.claims)
     used = sum(claim.state is ClaimState.IN_USE for claim in view.claims)
     return (
         Step("The template exists", _WORDS[State(view.row.state)], _first(view)),
-        Step(
-            "A pod asks for it",
-            _of(made, made, "claim", "Start a pod that names it, such as the one below."),
-            _later(view, made),
-        ),
-        Step(
-            "Devices are allocated",
-            _of(given, made, "claim", "The scheduler chooses a node that has them."),
-            _later(view, given),
-        ),
-        Step(
-            "In use", _of(used, made, "claim", "The node prepares the devices, and the pod runs."), _later(view, used)
-        ),
+        _later(view, "A pod asks for it", len(view.claims), "Start a pod that names it, such as the one below."),
+        _later(view, "Devices are allocated", given, "The scheduler chooses a node that has them."),
+        _later(view, "In use", used, "The node prepares the devices, and the pod runs."),
     )
 
 
@@ -78,19 +76,19 @@ def commands(view: RequestView) -> tuple[str, ...]:
     )
 
 
-def _first(view: RequestView) -> bool | None:
+def _first(view: RequestView) -> Mark:
     if view.exists:
-        return True
-    return False if view.row.state == State.SUBMITTING else None
+        return Mark.DONE
+    return Mark.OPEN if view.row.state == State.SUBMITTING else Mark.OFF
 
 
-def _later(view: RequestView, number: int) -> bool | None:
-    if number:
-        return True
-    return False if view.exists or view.row.state == State.SUBMITTING else None
-
-
-def _of(number: int, total: int, noun: str, otherwise: str) -> str:
+def _later(view: RequestView, title: str, number: int, otherwise: str) -> Step:
+    """A step that so many of the request's claims have reached; `otherwise` says what it takes."""
+    total = len(view.claims)
     if not number:
-        return otherwise
-    return f"{number} {noun}{'' if number == 1 else 's'}" if number == total else f"{number} of {total} {noun}s"
+        possible = view.exists or view.row.state == State.SUBMITTING or total
+        return Step(title, otherwise, Mark.OPEN if possible else Mark.OFF)
+    plural = "" if total == 1 else "s"
+    if number == total:
+        return Step(title, f"{number} claim{plural}", Mark.DONE)
+    return Step(title, f"{number} of {total} claim{plural}", Mark.PART)

@@ -19,10 +19,10 @@ from claims.selectors import RequestView
 from claims.services.preview import preview
 from claims.services.submit import Submission, submit
 from claims.services.withdraw import why_not, withdraw
-from claims.views import door, formnumber, formpage, progress
+from claims.views import door, formnumber, formpage, live, progress
 from claims.views.form import FORBIDDEN, OK, download, guest
 from portal.cluster import person_of
-from portal.http import SignedInRequest, page_or_part, signed_in
+from portal.http import SignedInRequest, nothing_new, page_or_part, signed_in
 from portal.selectors import namespaces_of
 
 SEE_OTHER = 303
@@ -38,7 +38,11 @@ def requests(request: SignedInRequest) -> HttpResponse:
         return guest(request, FORBIDDEN if request.method == "POST" else OK)
     if request.method == "POST":
         return _create(request)
-    context = {"rows": selectors.my_requests(request.user)}
+    rows = selectors.my_requests(request.user)
+    version = live.version_of(view.row for view in rows)
+    if live.knows(request, version):
+        return nothing_new()
+    context = {"rows": rows, "version": version}
     return page_or_part(request, "claims/requests.html", "claims/_requests.html", context)
 
 
@@ -47,9 +51,13 @@ def requests(request: SignedInRequest) -> HttpResponse:
 def detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """One request: what has happened to it and what comes next."""
     view = _found(request, pk)
+    version = live.version_of([view.row])
+    if live.knows(request, version):
+        return nothing_new()
     again = preview(user=request.user, query=view.row.query, key=view.row.key)
     context = {
         "view": view,
+        "version": version,
         "steps": progress.steps(view),
         "commands": progress.commands(view),
         "files": _files(view, again.files.pod if again.files else None),

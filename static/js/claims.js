@@ -1,13 +1,23 @@
 /* The request form: what is shown and what would be created never differ. Pages work without this. */
 "use strict";
 (() => {
-  /* From the first key until the new preview is there, the old one can't be created. */
-  function stale(event) {
-    if (!event.target.closest?.("#wish")) return;
+  let edits = 0;
+  let asked = 0;
+
+  /* From the first key until a preview of the last one is there, the old preview can't be created. */
+  function hold() {
     const button = document.getElementById("create-button");
     if (button) button.disabled = true;
   }
 
-  document.addEventListener("input", stale);
-  document.addEventListener("change", stale);
+  function edited(event) {
+    if (!event.target.closest?.("#wish")) return;
+    edits += 1;
+    hold();
+  }
+
+  document.addEventListener("input", edited);
+  document.addEventListener("change", edited);
+  document.addEventListener("htmx:config:request", (event) => { if (event.target.id === "wish") asked = edits; });
+  document.addEventListener("htmx:after:swap", () => { if (asked !== edits) hold(); });
 })();

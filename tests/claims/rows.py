@@ -6,9 +6,13 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from django.utils import timezone
+
 from claims.lifecycle import State
 from claims.manifests import REQUEST_LABEL
 from claims.models import GpuRequest
+from gpuinventory.kinds import KINDS
+from gpuinventory.models import StreamCursor
 from gpuinventory.services.ingest import ingest
 from portal.models import Team, User
 from tests.gpuinventory import fleet
@@ -44,6 +48,8 @@ def put_fleet() -> None:
     extended = {"extendedResourceName": "gpu.portico.dev/h100"}
     put("DeviceClass", device_class(), device_class("h100-shared", **extended), device_class("anything", expression=""))
     put("Node", fleet.node_object("node-1"))
+    for kind in KINDS:
+        StreamCursor.objects.create(kind=kind, resource_version="1", synced_at=timezone.now())
 
 
 def gpu_request(

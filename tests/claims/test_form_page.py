@@ -8,11 +8,12 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 from django.test import Client
+from pytest_django.fixtures import DjangoAssertNumQueries
 
 from portal.models import Team, TeamNamespace
 from tests.claims.rows import KEY, QUERY
 
-ADDRESS = f"/request/?{QUERY}&id={KEY}"
+ADDRESS = f"/request/?{QUERY}&form={KEY}"
 HTMX = {"HX-Request": "true", "HX-Request-Type": "partial"}
 pytestmark = pytest.mark.usefixtures("fleet")
 
@@ -55,7 +56,7 @@ def test_the_form_shows_the_wish_and_its_files(as_alice: Client) -> None:
 @pytest.mark.parametrize("slot", ["template", "pod", "quota"])
 def test_a_download_is_what_the_page_shows_byte_for_byte(as_alice: Client, slot: str) -> None:
     shown = Code(page(as_alice, ADDRESS)).texts[f"text-{slot}"]
-    answer = as_alice.get(f"/request/{slot}.yaml?{QUERY}&id={KEY}")
+    answer = as_alice.get(f"/request/{slot}.yaml?{QUERY}&form={KEY}")
     assert answer.content == shown.encode()
     assert answer["Content-Type"] == "application/yaml"
     assert answer["Content-Disposition"] == f'attachment; filename="trainer-{slot}.yaml"'
@@ -69,16 +70,16 @@ def test_a_form_without_a_number_gets_one_and_keeps_everything_else(as_alice: Cl
     answer = as_alice.get("/request/?class=physical-gpu&theme=mine")
     assert answer.status_code == 302
     query = parse_qs(urlsplit(answer["Location"]).query)
-    (key,) = query.pop("id")
+    (key,) = query.pop("form")
     assert len(key) == 16
     assert query == {"class": ["physical-gpu"], "theme": ["mine"], "ns": ["ml-team"]}
 
 
 @pytest.mark.parametrize("key", ["", "short", "With-Capitals", "a" * 41, "../../../etc"])
 def test_a_number_that_is_none_is_replaced(as_alice: Client, key: str) -> None:
-    answer = as_alice.get("/request/", {"id": key, "ns": "ml-team"})
+    answer = as_alice.get("/request/", {"form": key, "ns": "ml-team"})
     assert answer.status_code == 302
-    assert parse_qs(urlsplit(answer["Location"]).query)["id"] != [key]
+    assert parse_qs(urlsplit(answer["Location"]).query)["form"] != [key]
 
 
 def test_keys_that_are_not_ours_are_kept_by_the_form(as_alice: Client) -> None:
@@ -86,7 +87,7 @@ def test_keys_that_are_not_ours_are_kept_by_the_form(as_alice: Client) -> None:
 
 
 def test_what_still_lacks_is_said_and_is_no_mistake(as_alice: Client) -> None:
-    html = page(as_alice, f"/request/?ns=ml-team&id={KEY}")
+    html = page(as_alice, f"/request/?ns=ml-team&form={KEY}")
     assert "Still to come: Name, GPU class" in html
     assert "aria-invalid" not in html
     assert "Create the template" not in html
@@ -105,7 +106,7 @@ def test_what_still_lacks_is_said_and_is_no_mistake(as_alice: Client) -> None:
     ],
 )
 def test_a_wrong_value_is_422_with_its_bounds_at_the_field(as_alice: Client, key: str, value: str, said: str) -> None:
-    query = {name: values[0] for name, values in parse_qs(QUERY).items()} | {key: value, "id": KEY}
+    query = {name: values[0] for name, values in parse_qs(QUERY).items()} | {key: value, "form": KEY}
     html = unescape(page(as_alice, f"/request/?{urlencode(query)}", 422))
     assert said in html
     assert f'href="#field-{key}"' in html
@@ -114,18 +115,18 @@ def test_a_wrong_value_is_422_with_its_bounds_at_the_field(as_alice: Client, key
 
 
 def test_a_share_of_several_devices_is_refused_with_the_reason(as_alice: Client) -> None:
-    html = unescape(page(as_alice, f"/request/?{QUERY}&count=2&share=50&id={KEY}", 422))
+    html = unescape(page(as_alice, f"/request/?{QUERY}&count=2&share=50&form={KEY}", 422))
     assert "A process talks to one MPS daemon only" in html
 
 
 def test_memory_past_the_share_is_refused_and_the_share_that_covers_it_said(as_alice: Client) -> None:
-    html = unescape(page(as_alice, f"/request/?{QUERY}&share=25&memory=30Gi&id={KEY}", 422))
+    html = unescape(page(as_alice, f"/request/?{QUERY}&share=25&memory=30Gi&form={KEY}", 422))
     assert "more than 79.6 GiB, and 25 % of that are 19.9 GiB" in html
     assert "Ask for a share of 40 %" in html
 
 
 def test_a_whole_device_too_small_is_warned_of_and_allowed(as_alice: Client) -> None:
-    html = page(as_alice, f"/request/?{QUERY}&memory=100Gi&id={KEY}")
+    html = page(as_alice, f"/request/?{QUERY}&memory=100Gi&form={KEY}")
     assert "the largest has 79.6 GiB" in html
     assert "Create the template" in html
 
@@ -139,12 +140,12 @@ def test_htmx_gets_the_part_that_changes(as_alice: Client) -> None:
 
 
 def test_what_a_person_writes_is_escaped(as_alice: Client) -> None:
-    html = page(as_alice, f"/request/?{urlencode({'name': '<script>x</script>', 'ns': 'ml-team', 'id': KEY})}", 422)
+    html = page(as_alice, f"/request/?{urlencode({'name': '<script>x</script>', 'ns': 'ml-team', 'form': KEY})}", 422)
     assert "<script>x" not in html
 
 
 def test_a_download_of_no_wish_says_why(as_alice: Client) -> None:
-    answer = as_alice.get(f"/request/template.yaml?{QUERY}&count=0&id={KEY}")
+    answer = as_alice.get(f"/request/template.yaml?{QUERY}&count=0&form={KEY}")
     assert answer.status_code == 422
     assert answer["Content-Type"] == "text/plain"
     assert "1 to 32" in answer.content.decode()
@@ -153,7 +154,7 @@ def test_a_download_of_no_wish_says_why(as_alice: Client) -> None:
 
 def test_only_own_namespaces_are_offered(as_charlie: Client, ml_team: Team) -> None:
     TeamNamespace.objects.create(team=ml_team, namespace="ml-secret")
-    html = page(as_charlie, f"/request/?id={KEY}")
+    html = page(as_charlie, f"/request/?form={KEY}")
     assert "ml-secret" not in html
     assert "inference-team" in html
 
@@ -162,7 +163,7 @@ def test_an_empty_cluster_is_said(as_alice: Client) -> None:
     from gpuinventory.services.ingest import forget_others  # noqa: PLC0415 - only here
 
     forget_others("DeviceClass", set())
-    assert "No DeviceClass was read from the cluster yet" in page(as_alice, f"/request/?id={KEY}&ns=ml-team")
+    assert "No DeviceClass was read from the cluster yet" in page(as_alice, f"/request/?form={KEY}&ns=ml-team")
 
 
 def test_a_guest_reads_how_to_get_access(as_gus: Client, as_olga: Client) -> None:
@@ -179,7 +180,7 @@ def test_nobody_signed_in_is_sent_to_sign_in_and_back(anonymous: Client) -> None
 
 
 def test_the_page_asks_the_database_a_fixed_number_of_times(
-    as_alice: Client, django_assert_max_num_queries: pytest.fixture
+    as_alice: Client, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     with django_assert_max_num_queries(10):
         as_alice.get(ADDRESS)

@@ -13,7 +13,7 @@ FACTS = ClassFacts(name="nvidia-h100-mps", driver="gpu.deckhouse.io", extended_r
 KEY = "3f9a1c5e7b2d4f60"
 
 SHARE = """\
-# Each pod that names this template gets a resource claim of its own.
+# Each pod that names it gets a resource claim of its own.
 apiVersion: resource.k8s.io/v1
 kind: ResourceClaimTemplate
 metadata:
@@ -39,7 +39,8 @@ spec:
 """
 
 POD = """\
-# A pod to start from: put your own image in. In a workload of your own, copy two lists: spec.resourceClaims, and
+# A pod to start from: put your own image in. For a workload
+# of your own copy two lists: spec.resourceClaims, and
 # resources.claims of each container that uses the device.
 apiVersion: v1
 kind: Pod
@@ -60,8 +61,9 @@ spec:
 """
 
 QUOTA = """\
-# For an administrator: room for 4 devices of nvidia-h100-mps in this namespace at a time, which is one
-# pod of this request. Raise the numbers to what the team may have. A share counts as a whole device.
+# For an administrator. There is room for 4 devices at a time,
+# which is one pod of this request: raise it to what the team
+# may have. A share counts as a whole device.
 apiVersion: v1
 kind: ResourceQuota
 metadata:

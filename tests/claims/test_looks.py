@@ -1,0 +1,141 @@
+"""Every page of claims in a real browser: both widths, both themes, full, empty and refusing; axe finds nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.test import Client
+from playwright.sync_api import Browser, Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from claims.lifecycle import State
+from portal.models import Team, User
+from tests.browser import Looks
+from tests.claims.rows import KEY, QUERY, claims_from, gpu_request, put, template
+from tests.gpuinventory.fleet import claim, device
+from tests.portal_fixtures import signed_in
+
+pytestmark = [pytest.mark.usefixtures("fleet"), pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def as_browser(browser: Browser, live_server: LiveServer, alice: User) -> Iterator[Page]:
+    """Alice's browser, signed in."""
+    context = browser.new_context(base_url=live_server.url)
+    session: Client = signed_in(alice)
+    context.add_cookies([{"name": "sessionid", "value": session.cookies["sessionid"].value, "url": live_server.url}])
+    page = context.new_page()
+    faults: list[str] = []
+    page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    yield page
+    context.close()
+    assert [fault for fault in faults if "422" not in fault] == []
+
+
+def test_the_form_while_it_lacks_something(as_browser: Page, looks: Looks) -> None:
+    as_browser.goto("/request/")
+    looks.at(as_browser, "request-empty")
+
+
+def test_the_form_with_a_share(as_browser: Page, looks: Looks) -> None:
+    as_browser.goto(f"/request/?{QUERY}&class=h100-shared&share=25&memory=10Gi&form={KEY}")
+    looks.at(as_browser, "request-share")
+
+
+def test_the_form_with_wrong_values(as_browser: Page, looks: Looks) -> None:
+    as_browser.goto(f"/request/?{QUERY}&share=25&count=2&memory=lots&name=My+GPU&form={KEY}")
+    looks.at(as_browser, "request-wrong")
+
+
+def test_the_list_of_requests_empty(as_browser: Page, looks: Looks) -> None:
+    as_browser.goto("/requests/")
+    looks.at(as_browser, "requests-empty")
+    as_browser.goto("/claims/")
+    looks.at(as_browser, "claims-empty")
+
+
+def test_requests_and_claims_in_every_state(as_browser: Page, looks: Looks, alice: User, ml_team: Team) -> None:
+    for number, state in enumerate(State):
+        gpu_request(alice, ml_team, f"job-{state.replace(' ', '-')}", state=state, key=f"{KEY}{number}")
+    row = gpu_request(alice, ml_team)
+    put("ResourceClaimTemplate", template("ml-team", "trainer"))
+    given = [device("node-1", "gpu-0", percent=25)]
+    put("ResourceClaim", *claims_from(KEY, "ml-team", ["trainer-x7k2p"], devices=given, pods=["trainer"]))
+    pod = [{"apiVersion": "v1", "kind": "Pod", "name": "trainer-2", "uid": "u", "controller": True}]
+    put("ResourceClaim", *claims_from(KEY, "ml-team", ["trainer-2-b9d4w"], ownerReferences=pod))
+    put("ResourceClaim", claim("ml-team", "by-hand", [device("node-1", "gpu-1")]))
+    as_browser.goto("/requests/")
+    looks.at(as_browser, "requests")
+    as_browser.goto(f"/requests/{row.pk}/")
+    looks.at(as_browser, "request-detail")
+    as_browser.goto(f"/requests/{row.pk}/withdraw/")
+    looks.at(as_browser, "request-withdraw")
+    as_browser.goto("/claims/")
+    looks.at(as_browser, "claims")
+
+
+def test_the_preview_follows_what_is_typed_and_the_address_follows_the_preview(as_browser: Page) -> None:
+    as_browser.goto(f"/request/?ns=ml-team&form={KEY}")
+    as_browser.get_by_label("Name", exact=True).press_sequentially("reranker", delay=20)
+    as_browser.get_by_label("h100-shared").check()
+    as_browser.get_by_label("Share of the device, in percent").fill("25")
+    as_browser.get_by_text('sharePercent: "25"').wait_for()
+    assert as_browser.get_by_label("Name", exact=True).input_value() == "reranker"
+    assert "name=reranker" in as_browser.url
+    assert "share=25" in as_browser.url
+    as_browser.reload()
+    assert as_browser.get_by_text('sharePercent: "25"').is_visible()
+
+
+def test_what_is_being_changed_can_not_be_created_meanwhile(as_browser: Page) -> None:
+    as_browser.goto(f"/request/?{QUERY}&form={KEY}")
+    button = as_browser.get_by_role("button", name="Create the template")
+    assert button.is_enabled()
+    as_browser.evaluate("document.getElementById('field-count').dispatchEvent(new Event('input', {bubbles: true}))")
+    assert button.is_disabled()
+    expect(button).to_be_enabled()
+
+
+def test_the_focus_and_the_caret_stay_where_they_are(as_browser: Page) -> None:
+    as_browser.goto(f"/request/?{QUERY}&form={KEY}")
+    name = as_browser.get_by_label("Name", exact=True)
+    name.focus()
+    name.press("Home")
+    with as_browser.expect_response(lambda response: "/request/" in response.url):
+        name.press("x")
+    as_browser.get_by_text("name: xtrainer").first.wait_for()
+    assert as_browser.evaluate("[document.activeElement.id, document.activeElement.selectionStart]") == [
+        "field-name",
+        1,
+    ]
+
+
+def test_a_copy_is_what_the_download_gives(as_browser: Page, live_server: LiveServer, alice: User) -> None:
+    as_browser.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=live_server.url)
+    as_browser.goto(f"/request/?{QUERY}&form={KEY}")
+    as_browser.get_by_role("radio", name="Pod").check(force=True)
+    as_browser.get_by_role("button", name="Copy").click()
+    as_browser.get_by_role("button", name="Copied").wait_for()
+    copied = as_browser.evaluate("navigator.clipboard.readText()")
+    assert copied.encode() == signed_in(alice).get(f"/request/pod.yaml?{QUERY}&form={KEY}").content
+
+
+def test_everything_works_without_javascript(browser: Browser, live_server: LiveServer, alice: User) -> None:
+    context = browser.new_context(base_url=live_server.url, java_script_enabled=False)
+    value = signed_in(alice).cookies["sessionid"].value
+    context.add_cookies([{"name": "sessionid", "value": value, "url": live_server.url}])
+    page = context.new_page()
+    page.goto("/request/")
+    page.get_by_label("Name", exact=True).fill("reranker")
+    page.get_by_label("h100-shared").check()
+    page.get_by_label("Share of the device, in percent").fill("25")
+    page.get_by_role("button", name="Update the preview").click()
+    assert page.get_by_text('sharePercent: "25"').is_visible()
+    page.get_by_role("radio", name="Quota").check(force=True)
+    assert page.get_by_text("ResourceQuota").is_visible()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download quota.yaml").click()
+    assert download.value.suggested_filename == "reranker-quota.yaml"
+    context.close()
