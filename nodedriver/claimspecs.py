@@ -15,17 +15,17 @@ from nodedriver.checkpoint import PreparedClaim, PreparedDevice
 from nodedriver.driverroot import container_files
 from nodedriver.facts import DeviceNode, PciAddress
 from nodedriver.files import remove_if_present, write_atomically
-from nodedriver.ports import GpuError, Gpus
+from nodedriver.gpuconfig import MpsLimits
+from nodedriver.ports import GpuError, Gpus, MpsDaemonStatus
 from nodedriver.procfs import control_nodes, gpu_node, mig_nodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePaths:
-    """Where things lie: the CDI folder, the node's /proc and /dev, NVIDIA's driver as we and as the node see it."""
+    """Where things lie: the CDI folder, the node's /proc, NVIDIA's driver as we and as the node see it."""
 
     cdi_dir: Path
     proc_root: Path
-    dev_root: Path
     driver_root: Path
     host_driver_root: Path
 
@@ -44,8 +44,8 @@ class ClaimSpecs:
         """The qualified CDI name that the kubelet hands to the container runtime."""
         return qualified_name(self._driver_name, device_name(uid, device, device_request))
 
-    def write(self, claim: PreparedClaim, pipes: Mapping[str, str]) -> None:
-        """Make the file say what this claim's containers get; `pipes` are MPS pipe directories by device UUID.
+    def write(self, claim: PreparedClaim, daemons: Mapping[str, MpsDaemonStatus]) -> None:
+        """Make the file say what this claim's containers get; `daemons` are those of its devices, by device UUID.
 
         GpuError when the kernel modules do not tell a device's numbers.
         """
@@ -53,7 +53,7 @@ class ClaimSpecs:
             CdiDevice(
                 name=device_name(claim.uid, device.device, device.device_request),
                 nodes=self._nodes(device),
-                mps=self._mps(device, pipes[device.uuid]) if device.mps else None,
+                mps=_mps(device.mps, daemons[device.uuid]) if device.mps else None,
             )
             for device in claim.devices
         ]
@@ -77,17 +77,16 @@ class ClaimSpecs:
         ids = instance.gpu_instance_id, instance.compute_instance_id
         return (gpu_node(minor), *mig_nodes(self._paths.proc_root, minor, *ids))
 
-    def _mps(self, device: PreparedDevice, pipe_directory: str) -> MpsEdits:
-        """MPS clients and their server share memory, and the server's is the node's own /dev/shm."""
-        shared_memory = self._paths.dev_root / "shm"
-        return MpsEdits(
-            pipe_directory=pipe_directory,
-            shared_memory=str(shared_memory) if shared_memory.is_dir() else None,
-            thread_percentage=device.mps.thread_percentage if device.mps else None,
-            memory_limit=device.mps.memory_limit if device.mps else None,
-        )
-
     def _driver_files(self) -> list[Mount]:
         root, on_host = self._paths.driver_root, self._paths.host_driver_root
         found = [path.relative_to(root) for path in container_files(root)]
         return [Mount(host_path=str(on_host / path), container_path=f"/{path}") for path in found]
+
+
+def _mps(limits: MpsLimits, daemon: MpsDaemonStatus) -> MpsEdits:
+    return MpsEdits(
+        pipe_directory=daemon.pipe_directory,
+        shared_memory=daemon.shared_memory,
+        thread_percentage=limits.thread_percentage,
+        memory_limit=limits.memory_limit,
+    )

@@ -61,10 +61,15 @@ class MpsDaemonSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MpsDaemonStatus:
-    """What the daemon itself answers, read back from it; not what was asked for."""
+    """What the daemon itself answers, read back from it; not what was asked for.
+
+    Clients' containers need the pipe directory, and the folder that is the daemon's /dev/shm as theirs; None where the
+    supervisor may not give it one of its own.
+    """
 
     device: str
     pipe_directory: str
+    shared_memory: str | None = None
     thread_percentage: float
     memory_limit: int | None
     clients: tuple[int, ...] = field(default=())

@@ -15,7 +15,7 @@ from nodedriver.claimspecs import ClaimSpecs
 from nodedriver.facts import ComputeMode, GpuFacts, PciAddress
 from nodedriver.gpuconfig import MpsLimits
 from nodedriver.plan import PlannedDevice
-from nodedriver.ports import GpuError, Gpus, Mps
+from nodedriver.ports import GpuError, Gpus, Mps, MpsDaemonStatus
 from nodedriver.prepared import limits_of, sharers
 from nodedriver.sharing import daemon_spec
 
@@ -42,10 +42,10 @@ class Steps:
                 self._gpus.make_whole(device.gpu)
             if device.exclusive_process:
                 self._gpus.set_compute_mode(device.gpu, ComputeMode.EXCLUSIVE_PROCESS)
-        pipes = {
+        daemons = {
             d.uuid: self._ensure_daemon(d.uuid, limits_of(sharers(d, (claim, *others)))) for d in claim.devices if d.mps
         }
-        self._specs.write(claim, pipes)
+        self._specs.write(claim, daemons)
         return claim
 
     def undo(self, claim: PreparedClaim, others: Others) -> None:
@@ -129,8 +129,8 @@ class Steps:
         existing = self._gpus.find_mig(device.gpu, device.placement)
         return existing is not None and existing.uuid == device.uuid
 
-    def _ensure_daemon(self, uuid: str, limits: Sequence[MpsLimits]) -> str:
-        return self._mps.ensure(daemon_spec(uuid, limits)).pipe_directory
+    def _ensure_daemon(self, uuid: str, limits: Sequence[MpsLimits]) -> MpsDaemonStatus:
+        return self._mps.ensure(daemon_spec(uuid, limits))
 
     def _undo_daemon(self, device: PreparedDevice, others: Others) -> None:
         if device.mps is None or not device.uuid:

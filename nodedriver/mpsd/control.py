@@ -32,6 +32,14 @@ class Program:
     environment: dict[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """How clients reach a daemon: its pipe directory, and the folder that is its /dev/shm, if it has one."""
+
+    pipe: Path
+    shared_memory: Path | None
+
+
 def find_control_program(driver_root: Path) -> Program:
     """The program below the driver root; MpsError where it is not installed."""
     path = find_program(driver_root, PROGRAM)
@@ -48,14 +56,14 @@ def find_control_program(driver_root: Path) -> Program:
 class Control:
     """The control daemon of one pipe directory, which serves one device."""
 
-    def __init__(self, program: Program, pipe: Path, device: str) -> None:
+    def __init__(self, program: Program, doors: Doors, device: str) -> None:
         self._program = program
-        self._pipe = pipe
+        self._doors = doors
         self._device = device
 
     def answers(self) -> bool:
         """Whether the daemon takes commands."""
-        if not (self._pipe / "control").exists():
+        if not (self._doors.pipe / "control").exists():
             return False
         try:
             self._run("get_server_list")
@@ -81,7 +89,8 @@ class Control:
         """What the daemon says of itself."""
         return MpsDaemonStatus(
             device=self._device,
-            pipe_directory=str(self._pipe),
+            pipe_directory=str(self._doors.pipe),
+            shared_memory=None if self._doors.shared_memory is None else str(self._doors.shared_memory),
             thread_percentage=self._percentage(),
             memory_limit=self._memory_limit(),
             clients=tuple(client for server in self._servers() for client in self._clients(server)),
@@ -148,7 +157,7 @@ class Control:
 
     def _run(self, command: str, *, timeout: float = _COMMAND_TIMEOUT) -> str:
         """Send a command, or several lines of them, and return the answer without blanks around it."""
-        environment = self._program.environment | {"CUDA_MPS_PIPE_DIRECTORY": str(self._pipe)}
+        environment = self._program.environment | {"CUDA_MPS_PIPE_DIRECTORY": str(self._doors.pipe)}
         try:
             done = subprocess.run(  # noqa: S603 - the program of the driver root, with words that we made
                 [self._program.path], input=f"{command}\n", env=environment, timeout=timeout, check=False,

@@ -13,8 +13,9 @@ import subprocess
 import time
 from pathlib import Path
 
-from nodedriver.mpsd.control import Control, Program
+from nodedriver.mpsd.control import Control, Doors, Program
 from nodedriver.mpsd.record import Places, ProcessId, Record, boot_id, start_time
+from nodedriver.mpsd.sharedmemory import with_shared_memory
 from nodedriver.ports import MpsDaemonSpec, MpsDaemonStatus, MpsError
 
 _START_TIMEOUT = 10.0  # seconds until a daemon takes commands
@@ -27,11 +28,13 @@ _OUTPUT_TAIL = 500  # characters of the daemon's last words in an error
 class Daemon:
     """The control daemon of one device. Not for several threads at once, but for `wait`."""
 
-    def __init__(self, program: Program, places: Places, device: str) -> None:
+    def __init__(self, program: Program, places: Places, device: str, *, isolated: bool) -> None:
+        """`isolated`: it gets a /dev/shm of its own (`sharedmemory.py`)."""
         self.device = device
+        self._isolated = isolated
         self._program = program
         self._places = places
-        self._control = Control(program, places.pipe, device)
+        self._control = Control(program, Doors(places.pipe, places.shared_memory if isolated else None), device)
         self._process: ProcessId | None = None
         self._child: subprocess.Popen[bytes] | None = None
 
@@ -48,6 +51,8 @@ class Daemon:
         self._places.pipe.mkdir(parents=True, exist_ok=True)
         self._places.log.mkdir(exist_ok=True)
         self._places.pipe.chmod(0o755)  # clients of any user connect
+        self._places.shared_memory.mkdir(exist_ok=True)
+        self._places.shared_memory.chmod(0o1777)  # as /dev/shm is
         self._places.write(Record(boot_id(), spec))
         if self._control.answers():  # started by a supervisor that died before it could write down the process
             self._control.quit(0)
@@ -98,10 +103,13 @@ class Daemon:
             "CUDA_MPS_LOG_DIRECTORY": str(self._places.log),
             "CUDA_VISIBLE_DEVICES": self.device,
         }
+        command: tuple[str, ...] = (str(self._program.path), "-f", "-M")
+        if self._isolated:
+            command = with_shared_memory(self._places.shared_memory, command)
         with self._output.open("ab") as output:
             try:
                 self._child = subprocess.Popen(  # noqa: S603 - the program of the driver root
-                    [self._program.path, "-f", "-M"], env=environment, stdin=subprocess.DEVNULL, stdout=output,
+                    command, env=environment, stdin=subprocess.DEVNULL, stdout=output,
                     stderr=output, start_new_session=True, cwd="/",
                 )  # fmt: skip
             except OSError as error:

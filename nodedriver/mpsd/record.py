@@ -83,6 +83,10 @@ class Places:
         return self.folder / "pipe"
 
     @property
+    def shared_memory(self) -> Path:
+        return self.folder / "shm"
+
+    @property
     def log(self) -> Path:
         return self.folder / "log"
 

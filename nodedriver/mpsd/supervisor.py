@@ -18,6 +18,7 @@ import structlog
 from nodedriver.mpsd.control import Program
 from nodedriver.mpsd.daemon import Daemon
 from nodedriver.mpsd.record import Places, Record, all_places, boot_id, places_of
+from nodedriver.mpsd.sharedmemory import can_isolate
 from nodedriver.ports import MpsDaemonSpec, MpsDaemonStatus, MpsError
 
 log = structlog.get_logger(__name__)
@@ -31,6 +32,9 @@ class Supervisor:
     """The daemons of this node."""
 
     def __init__(self, mps_dir: Path, program: Program) -> None:
+        self._isolated = can_isolate(mps_dir)
+        if not self._isolated:
+            log.warning("MPS daemons share /dev/shm", reason="no right to make mount namespaces (CAP_SYS_ADMIN)")
         self._mps_dir = mps_dir
         self._program = program
         self._lock = threading.Lock()
@@ -80,7 +84,7 @@ class Supervisor:
         with self._lock:
             if device not in self._keepers:
                 places: Places = places_of(self._mps_dir, device)
-                self._keepers[device] = Keeper(Daemon(self._program, places, device))
+                self._keepers[device] = Keeper(Daemon(self._program, places, device, isolated=self._isolated))
             return self._keepers[device]
 
 

@@ -81,7 +81,6 @@ class Machine:
         paths = NodePaths(
             cdi_dir=self.cdi_dir,
             proc_root=self.tree.proc,
-            dev_root=self.tree.dev,
             driver_root=self.tree.driver,
             host_driver_root=self.tree.driver,
         )

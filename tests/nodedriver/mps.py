@@ -45,6 +45,13 @@ class MpsBench:
 
     def start(self) -> subprocess.Popen[bytes]:
         """Start a supervisor and wait until it answers."""
+        process = self.launch()
+        eventually(lambda: self.answers() or process.poll() is not None, "the supervisor answers")
+        assert process.poll() is None, self.log.read_text()
+        return process
+
+    def launch(self) -> subprocess.Popen[bytes]:
+        """Start a supervisor."""
         arguments = [
             "mpsd", "--node-name", "node-1", "--plugin-dir", str(self.plugin_dir),
             "--driver-root", str(self.tree.driver),
@@ -52,8 +59,6 @@ class MpsBench:
         with self.log.open("ab") as log:
             process = subprocess.Popen([sys.executable, "-m", "nodedriver.main", *arguments], stdout=log, stderr=log)
         self._supervisors.append(process)
-        eventually(lambda: self.answers() or process.poll() is not None, "the supervisor answers")
-        assert process.poll() is None, self.log.read_text()
         return process
 
     def answers(self) -> bool:

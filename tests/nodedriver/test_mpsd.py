@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from nodedriver.mps import MpsAnswer, MpsClient
+from nodedriver.mpsd.control import Control, Doors, find_control_program
 from nodedriver.ports import MpsDaemonSpec, MpsError
 from tests.nodedriver.mps import MpsBench, eventually
 
@@ -99,10 +100,39 @@ def test_remove_leaves_nothing_and_may_be_repeated(bench: MpsBench) -> None:
     assert bench.client.list() == ()
 
 
-def test_a_device_that_does_not_exist_is_refused_by_reading_back(bench: MpsBench) -> None:
+def test_a_limit_that_the_daemon_did_not_take_is_noticed(bench: MpsBench) -> None:
+    """A daemon takes the name of a device that it does not serve without a word."""
     bench.start()
-    with pytest.raises(MpsError, match=r"did not take its limits|did not answer|refused"):
-        bench.client.ensure(MpsDaemonSpec(device="GPU-nowhere", thread_percentage=25, memory_limit=0))
+    pipe = Path(bench.client.ensure(quarter(bench.device)).pipe_directory)
+    control = Control(find_control_program(bench.tree.driver), Doors(pipe, None), bench.other_device)
+    with pytest.raises(
+        MpsError, match=r"asked for 25.0 % and a memory limit of 20480 MiB, it says 25.0 % and no memory"
+    ):
+        control.apply(quarter(bench.other_device))
+
+
+def test_a_daemon_has_a_dev_shm_of_its_own(bench: MpsBench) -> None:
+    bench.start()
+    status = bench.client.ensure(quarter(bench.device))
+    (daemon,) = bench.daemons()
+    assert status.shared_memory
+    (Path(status.shared_memory) / "probe").write_text("seen")
+    assert Path(f"/proc/{daemon.pid}/root/dev/shm/probe").read_text() == "seen"
+    assert not Path("/dev/shm/probe").exists()
+
+
+def test_a_driver_root_without_the_program_is_named(bench: MpsBench) -> None:
+    (bench.tree.driver / "usr/bin/nvidia-cuda-mps-control").unlink()
+    supervisor = bench.launch()
+    assert supervisor.wait(30) == 1
+    assert f"nvidia-cuda-mps-control is not below the driver root {bench.tree.driver}" in bench.log.read_text()
+
+
+def test_a_second_supervisor_goes_away(bench: MpsBench) -> None:
+    bench.start()
+    assert bench.launch().wait(30) == 1
+    assert "another MPS supervisor holds" in bench.log.read_text()
+    assert bench.answers()
 
 
 def test_a_daemon_that_dies_comes_back_with_its_limits(bench: MpsBench) -> None:
