@@ -46,6 +46,6 @@ def claims(request: SignedInRequest) -> HttpResponse:
         "states": _STATES,
         "state": state,
         "query": query.urlencode(),
-        "version": version,
+        "shown_version": version,
     }
     return page_or_part(request, "claims/claims.html", "claims/_claims.html", context)

@@ -42,7 +42,7 @@ def requests(request: SignedInRequest) -> HttpResponse:
     version = live.version_of(view.row for view in rows)
     if live.knows(request, version):
         return nothing_new()
-    context = {"rows": rows, "version": version}
+    context = {"rows": rows, "shown_version": version}
     return page_or_part(request, "claims/requests.html", "claims/_requests.html", context)
 
 
@@ -57,7 +57,7 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
     again = preview(user=request.user, query=view.row.query, key=view.row.key)
     context = {
         "view": view,
-        "version": version,
+        "shown_version": version,
         "steps": progress.steps(view),
         "commands": progress.commands(view),
         "files": _files(view, again.files.pod if again.files else None),
