@@ -8,6 +8,8 @@ from pathlib import Path
 
 os.environ.setdefault("PORTICO_SECRET_KEY", "a-key-for-tests-only-" + "x" * 40)
 os.environ.setdefault("PORTICO_LOG_FORMAT", "console")
+# Playwright's synchronous door runs an event loop in the test's thread; rows are still read outside of it.
+os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
 # A file, not memory: workers and live servers are other threads and processes that read the same tables.
 _FOLDER = Path(tempfile.gettempdir()) / f"portico-tests-{os.getuid()}"
 _FOLDER.mkdir(mode=0o700, exist_ok=True)
