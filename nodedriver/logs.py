@@ -1,4 +1,4 @@
-"""Logs of the node side: one JSON object a line on stdout, or readable text where a person watches.
+"""Logs of the node side: one JSON object a line on stdout, which every log collector reads.
 
 The only place that configures structlog. Who logs binds its keys at its door (`op_id` for a call of the kubelet).
 """

@@ -1,4 +1,4 @@
-"""The kubelet's protocols: .proto files as Kubernetes 1.37 publishes them, and the code generated from them. Nobody edits.
+"""The kubelet's protocols: .proto files as Kubernetes 1.37 publishes them, and code generated from them. Nobody edits.
 
 The files lie under their package's own path, so that protoc writes package imports. The proto package names are the
 kubelet's, since method paths carry them. To regenerate, at the root of the checkout:

@@ -75,3 +75,11 @@ def test_a_socket_path_of_107_bytes_is_allowed() -> None:
 def test_every_setting_has_its_own_flag_and_variable() -> None:
     assert len({setting.flag for setting in SETTINGS}) == len(SETTINGS)
     assert len({setting.variable for setting in SETTINGS}) == len(SETTINGS)
+
+
+def test_every_setting_is_documented_with_its_default() -> None:
+    rows = (Path(__file__).parents[2] / "docs/dev/node-settings.md").read_text().splitlines()
+    for setting in SETTINGS:
+        row = next((row for row in rows if row.startswith(f"| `{setting.flag}` | `{setting.variable}` |")), None)
+        assert row is not None, setting.flag
+        assert not setting.default or f"| `{setting.default}` |" in row
