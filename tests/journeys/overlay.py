@@ -14,7 +14,9 @@ import yaml
 
 IMAGE = "localhost/portico-cuda:1"  # busybox, and a CUDA program for the stand-in silicon
 FOLDER = Path(__file__).parent / "manifests"
-SLEEP = ("/bin/sleep", "2147483647")
+# As pid 1 a bare `sleep` would sit out SIGTERM. A grace period of 0 is no way out: the pod's object would be gone
+# before the kubelet has unprepared anything.
+SLEEP = ("/bin/sh", "-c", "trap 'exit 0' TERM; sleep 2147483647 & wait")
 SIZES = {"cpu": "1m", "memory": "1Mi"}
 LIMITS = {"cpu": "1", "memory": "64Mi"}
 type Document = dict[str, Any]
@@ -30,7 +32,6 @@ def overlaid(document: Document, command: Sequence[str] = SLEEP) -> Document:
     changed = copy.deepcopy(document)
     for spec in _pod_specs(changed):
         spec["hostNetwork"] = True
-        spec["terminationGracePeriodSeconds"] = 0
         for container in spec["containers"]:
             container.pop("args", None)
             container |= {"image": IMAGE, "command": list(command)}

@@ -31,12 +31,12 @@ def classes(cluster: Cluster) -> None:
         cluster.apply(*(document for document in manifests(name) if document["kind"] == "DeviceClass"))
 
 
-@pytest.fixture
+@pytest.fixture(scope="class")
 def inference_team(node_driver: NodeDriver, classes: None) -> Iterator[Workloads]:
     yield from _namespace(node_driver, "inference-team")
 
 
-@pytest.fixture
+@pytest.fixture(scope="class")
 def ml_team(node_driver: NodeDriver, classes: None) -> Iterator[Workloads]:
     yield from _namespace(node_driver, "ml-team")
 
@@ -81,25 +81,21 @@ def pod_with(name: str, template: str) -> Document:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
-class TestShares:
-    """Layer 3: small services share a card by percent, under MPS."""
+@pytest.fixture(scope="class")
+def rerankers(inference_team: Workloads) -> list[dict[str, Any]]:
+    """The four pods of the published Deployment, running."""
+    inference_team.cluster.apply(*rest_of(RERANKER))
+    return inference_team.await_running(4)
 
-    @pytest.fixture
-    def rerankers(self, inference_team: Workloads) -> list[dict[str, Any]]:
-        inference_team.cluster.apply(*rest_of(RERANKER))
-        return inference_team.await_running(4)
 
-    def test_four_quarters_share_one_card_and_the_fifth_goes_to_the_next(
-        self, inference_team: Workloads, rerankers: list[dict[str, Any]]
-    ) -> None:
-        first = devices(inference_team, rerankers)
-        assert len(first) == 4
-        assert len(set(first)) == 1
+class TestFourQuarters:
+    """Layer 3: small services share a card by percent, under MPS. The four pods of the file, looked at."""
 
-        inference_team.patch("deployment", "reranker-mps", {"spec": {"replicas": 5}})
-        five = devices(inference_team, inference_team.await_running(5))
-
-        assert sorted(map(five.count, set(five))) == [1, 4]
+    def test_they_share_one_card(self, inference_team: Workloads, rerankers: list[dict[str, Any]]) -> None:
+        assert len(set(devices(inference_team, rerankers))) == 1
+        for pod in rerankers:
+            (result,) = inference_team.results(pod["metadata"]["name"])
+            assert result["consumedCapacity"] == {"sharePercent": "25", "memory": "0"}
 
     def test_limits_are_in_each_containers_environment(
         self, node_driver: NodeDriver, inference_team: Workloads, rerankers: list[dict[str, Any]]
@@ -155,22 +151,45 @@ class TestShares:
             node_driver.node.exec(pod, "app", ["cudaclient", "alloc", f"{QUARTER_MEMORY_MIB + 1}M"], "inference-team")
 
     @pytest.mark.parametrize(
-        ("unset", "refusal"),
+        ("changed", "refusal"),
         [
-            (("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"), "CUDA_ERROR_OUT_OF_MEMORY"),
-            (("CUDA_MPS_PIPE_DIRECTORY",), "CUDA_ERROR_DEVICE_UNAVAILABLE"),
+            (("-i", "PATH=/bin"), "CUDA_ERROR_OUT_OF_MEMORY"),
+            (("CUDA_MPS_PIPE_DIRECTORY=/nowhere",), "CUDA_ERROR_DEVICE_UNAVAILABLE"),
         ],
-        ids=["the server holds the limit", "the card is closed to who avoids the server"],
+        ids=["without any environment the server holds the limit", "the card is closed to who avoids the server"],
     )
-    def test_a_client_without_its_environment_is_refused(
-        self, node_driver: NodeDriver, rerankers: list[dict[str, Any]], unset: tuple[str, ...], refusal: str
+    def test_a_client_that_changes_its_environment_is_refused(
+        self, node_driver: NodeDriver, rerankers: list[dict[str, Any]], changed: tuple[str, ...], refusal: str
     ) -> None:
         pod = rerankers[0]["metadata"]["name"]
-        without = [word for name in unset for word in ("-u", name)]
-        greedy = ["env", *without, "cudaclient", "alloc", f"{QUARTER_MEMORY_MIB + 1}M"]
+        greedy = ["env", *changed, "cudaclient", "alloc", f"{QUARTER_MEMORY_MIB + 1}M"]
 
         with pytest.raises(ProgramError, match=refusal):
             node_driver.node.exec(pod, "app", greedy, "inference-team")
+
+    def test_a_fifth_goes_to_the_next_card(self, inference_team: Workloads, rerankers: list[dict[str, Any]]) -> None:
+        inference_team.patch("deployment", "reranker-mps", {"spec": {"replicas": 5}})
+        five = devices(inference_team, inference_team.await_running(5))
+
+        assert sorted(map(five.count, set(five))) == [1, 4]
+
+    def test_the_last_share_takes_the_daemon_with_it(
+        self, node_driver: NodeDriver, inference_team: Workloads, rerankers: list[dict[str, Any]]
+    ) -> None:
+        gpu = gpu_of(node_driver, devices(inference_team, rerankers)[0])
+        assert gpu.compute_mode.name == "EXCLUSIVE_PROCESS"
+
+        inference_team.clear()
+
+        wait_until(lambda: not node_driver.state.read().mps_daemons, "the end of the daemons")
+        wait_until(
+            lambda: gpu_of(node_driver, f"gpu-{gpu.index}").compute_mode.name == "DEFAULT", "the card's own mode"
+        )
+        wait_until(lambda: not list(node_driver.node.cdi.glob("*.json")), "the end of the CDI files")
+
+
+class TestSharesOfOneCard:
+    """Shares of different sizes."""
 
     def test_25_and_25_and_50_fill_a_card(self, node_driver: NodeDriver, inference_team: Workloads) -> None:
         shares = {"a": 25, "b": 25, "c": 50, "d": 25}
@@ -183,20 +202,6 @@ class TestShares:
         placed = {name: inference_team.results(f"pod-{name}")[0]["device"] for name in shares}
 
         assert placed["a"] == placed["b"] == placed["c"] != placed["d"]
-
-    def test_the_last_share_takes_the_daemon_with_it(
-        self, node_driver: NodeDriver, inference_team: Workloads, rerankers: list[dict[str, Any]]
-    ) -> None:
-        gpu = gpu_of(node_driver, devices(inference_team, rerankers)[0])
-        assert gpu.compute_mode.name == "EXCLUSIVE_PROCESS"
-
-        inference_team.clear()
-
-        wait_until(lambda: not node_driver.state.read().mps_daemons, "the end of the daemon")
-        wait_until(
-            lambda: gpu_of(node_driver, f"gpu-{gpu.index}").compute_mode.name == "DEFAULT", "the card's own mode"
-        )
-        assert list(node_driver.node.cdi.glob("*.json")) == []
 
 
 class TestMig:
@@ -222,8 +227,8 @@ class TestMig:
 
         inference_team.delete("pod", "inference")
 
-        wait_until(lambda: not node_driver.state.read().gpus[gpu.index].gpu_instances, "the end of the instance")
-        assert not node_driver.state.read().gpus[gpu.index].mig_current
+        wait_until(lambda: not gpu_of(node_driver, f"gpu-{gpu.index}").gpu_instances, "the end of the instance")
+        wait_until(lambda: not gpu_of(node_driver, f"gpu-{gpu.index}").mig_current, "the end of MIG mode")
 
 
 class TestTraining:

@@ -58,12 +58,10 @@ class Workloads:
         self.await_gone(kind, name)
 
     def clear(self) -> None:
-        """Delete every workload and resource claim, and wait until no pod and no resource claim is left."""
+        """Delete every workload, and wait until no pod is left, and no resource claim that pods brought with them."""
         kinds = "deployments,jobs,pods,resourceclaimtemplates"
-        space = f"--namespace={self.namespace}"
-        self.cluster.kubectl("delete", kinds, "--all", space, "--wait=false")
+        self.cluster.kubectl("delete", kinds, "--all", f"--namespace={self.namespace}", "--wait=false")
         wait_until(lambda: not self._list("/api/v1", "pods"), f"the end of all pods in {self.namespace}", 90)
-        self.cluster.kubectl("delete", "resourceclaims", "--all", space, "--wait=false")
         wait_until(lambda: not self._list(CLAIMS, "resourceclaims"), f"the end of all claims in {self.namespace}", 60)
 
     def events(self, pod: str) -> list[str]:
