@@ -7,9 +7,10 @@ itself excludes what cannot coexist. Attributes carry no domain and so belong to
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 
 from dra.mig.counters import Contents, card_contents, counter_set, draw, draw_everything
 from dra.mig.placement import PlacedProfile, best_first, device_name_form
@@ -53,6 +54,7 @@ class ServerFeatures:
 
 
 EVERY_FEATURE = ServerFeatures()
+NOTHING_UNCLEAN: Mapping[PciAddress, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,13 +98,19 @@ def take_inventory(
     gpus: tuple[GpuFacts, ...],
     ranks: Mapping[PciAddress, int],
     *,
-    unclean: Collection[PciAddress] = (),
+    unclean: Mapping[PciAddress, str] = NOTHING_UNCLEAN,
     features: ServerFeatures = EVERY_FEATURE,
 ) -> Inventory:
-    """The node's devices. `ranks` number the cards (`nodedriver.ranks`); the `unclean` ones take no new claims."""
-    taint = DeviceTaint(key=f"{driver_name}/unclean", effect="NoSchedule")
+    """The node's devices. `ranks` number the cards (`nodedriver.ranks`).
+
+    The `unclean` cards take no new claims; why stands in the taint, as a label value such as `checkpoint-unreadable`.
+    """
+    taints = {
+        address: (DeviceTaint(key=f"{driver_name}/unclean", value=why, effect="NoSchedule"),)
+        for address, why in unclean.items()
+    }
     cards = [
-        _card(gpu, ranks[gpu.pci_address], (taint,) if gpu.pci_address in unclean else (), features)
+        _card(gpu, ranks[gpu.pci_address], taints.get(gpu.pci_address, ()), features)
         for gpu in sorted(gpus, key=lambda gpu: ranks[gpu.pci_address])
     ]
     published = {card.rank: _devices(card) for card in cards}

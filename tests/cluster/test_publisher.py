@@ -31,6 +31,7 @@ DRIVER = "gpu.publisher-test.dev"
 NODE = "publisher-node"
 NODES = "/api/v1/nodes"
 SLICES = "/apis/resource.k8s.io/v1/resourceslices"
+WHY = "checkpoint-unreadable"
 CARDS = tuple(card(bus=0x10 + i) for i in range(8))
 
 type Slice = dict[str, Any]
@@ -73,7 +74,7 @@ def content(
     gpus: tuple[GpuFacts, ...] = CARDS, unclean: tuple[PciAddress, ...] = ()
 ) -> Callable[[ServerFeatures], Inventory]:
     ranks = {gpu.pci_address: rank for rank, gpu in enumerate(CARDS)}
-    return lambda features: take_inventory(DRIVER, gpus, ranks, unclean=unclean, features=features)
+    return lambda features: take_inventory(DRIVER, gpus, ranks, unclean=dict.fromkeys(unclean, WHY), features=features)
 
 
 def slices(cluster: Cluster) -> list[Slice]:
@@ -148,7 +149,7 @@ def test_a_taint_is_one_write_and_keeps_its_time(cluster: Cluster, publisher: Pu
     changed = {name for name, version in versions(cluster).items() if version != before[name]}
     assert changed == {f"00102-{DRIVER}-{NODE}"}
     (taint,) = devices(cluster)["gpu-2-mig-3g40gb-4"]["taints"]
-    assert (taint["key"], taint["effect"]) == (f"{DRIVER}/unclean", "NoSchedule")
+    assert (taint["key"], taint["value"], taint["effect"]) == (f"{DRIVER}/unclean", WHY, "NoSchedule")
     assert taint["timeAdded"]
     assert {s["spec"]["pool"]["generation"] for s in slices(cluster)} == {1}
 

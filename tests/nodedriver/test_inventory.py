@@ -27,7 +27,13 @@ KNOWN = [m.name for m in MODELS if all(p.engines and p.memory_mib for p in m.pro
 def inventory_of(*gpus: GpuFacts, unclean: tuple[PciAddress, ...] = (), features: ServerFeatures | None = None,
                  first_rank: int = 0) -> Inventory:  # fmt: skip
     ranks = {gpu.pci_address: first_rank + i for i, gpu in enumerate(gpus)}
-    return take_inventory(DRIVER, gpus, ranks, unclean=unclean, features=features or ServerFeatures())
+    return take_inventory(
+        DRIVER,
+        gpus,
+        ranks,
+        unclean=dict.fromkeys(unclean, "checkpoint-unreadable"),
+        features=features or ServerFeatures(),
+    )
 
 
 def devices(inventory: Inventory) -> dict[str, Device]:
@@ -178,7 +184,7 @@ def test_a_card_publishes_what_its_mode_can_serve(gpu: GpuFacts, types: set[str]
 def test_an_unclean_card_is_tainted_and_its_neighbour_is_not() -> None:
     one, other = card(bus=0x10), card(bus=0x11)
     found = devices(inventory_of(one, other, unclean=(one.pci_address,)))
-    taint = DeviceTaint(key="gpu.deckhouse.io/unclean", effect="NoSchedule")
+    taint = DeviceTaint(key="gpu.deckhouse.io/unclean", value="checkpoint-unreadable", effect="NoSchedule")
     assert {device.taints for name, device in found.items() if name.startswith("gpu-0")} == {(taint,)}
     assert {device.taints for name, device in found.items() if name.startswith("gpu-1")} == {()}
 
