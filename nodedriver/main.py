@@ -41,6 +41,7 @@ from nodedriver.steps import Steps
 
 # A call of the kubelet ends after 45 s: fetching takes at most 10, waiting for locks 10, the MPS supervisor 20.
 LOCK_SECONDS = 10.0
+UNCLEAN = "checkpoint-unreadable"  # value of the taint; the sentence stands in the refusal
 
 _log = structlog.get_logger()
 _START_ERRORS = (
@@ -106,15 +107,15 @@ def _run_driver(config: Config) -> None:
     _log.info("driver stopped")
 
 
-def _take_over(prepared: PreparedClaims, steps: Steps) -> tuple[PciAddress, ...]:
-    """Open the checkpoint; the cards that take no new claims."""
+def _take_over(prepared: PreparedClaims, steps: Steps) -> dict[PciAddress, str]:
+    """Open the checkpoint; the cards that take no new claims, with the value of their taint."""
     aside = prepared.open(steps.look_for_unclean)
     unclean = prepared.read().unclean
     if aside is not None:
         _log.error("unreadable checkpoint set aside", kept_as=str(aside.path), reason=aside.reason)
     for reason in unclean.values():
         _log.error("card takes no new claims", reason=reason)
-    return tuple(unclean)
+    return dict.fromkeys(unclean, UNCLEAN)
 
 
 def _boot_id(config: Config) -> str:
