@@ -44,7 +44,7 @@ CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 # Tasks that every worker nudges each SWEEP_SECONDS (see portal.celery).
-SWEEPS = ("gpuinventory.tasks.sweep",)
+SWEEPS = ("gpuinventory.tasks.sweep", "claims.tasks.sweep")
 
 INSTALLED_APPS = [
     "django.contrib.auth",

@@ -6,7 +6,6 @@ Creating in a real cluster is tested in tests/cluster/test_claims_cluster.py.
 from __future__ import annotations
 
 from html import unescape
-from pathlib import Path
 from urllib.parse import parse_qsl
 
 import pytest
@@ -19,25 +18,11 @@ from claims.models import GpuRequest, GpuRequestEvent
 from claims.wish import ClassFacts, read
 from portal.models import Team, User
 from tests.claims.rows import CLASS, KEY, QUERY, gpu_request
-from tests.cluster.controlplane import free_ports
 
-pytestmark = pytest.mark.usefixtures("fleet")
+pytestmark = pytest.mark.usefixtures("fleet", "away")
 WISH = read(QUERY).wish
 assert WISH is not None
 TEMPLATE = render(WISH, ClassFacts(name=CLASS, driver="gpu.portico.dev"), KEY).template
-
-
-@pytest.fixture(autouse=True)
-def away(settings: Settings, tmp_path: Path) -> str:
-    """The cluster's address is one where nobody listens."""
-    (port,) = free_ports(1)
-    config = tmp_path / "kubeconfig"
-    config.write_text(
-        f'{{"clusters":[{{"name":"c","cluster":{{"server":"http://127.0.0.1:{port}"}}}}],"users":[],'
-        '"contexts":[{"name":"c","context":{"cluster":"c","user":""}}],"current-context":"c"}'
-    )
-    settings.KUBECONFIG = str(config)
-    return f"http://127.0.0.1:{port}"
 
 
 def post(client: Client, **changes: str) -> HttpResponse:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from string import Formatter
 
 import pytest
 
 from claims.messages import CATALOGUE, say
 from claims.refusals import Code, quoted, refuse
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "dev" / "messages.md"
 
 
 def test_every_code_has_its_sentences_and_no_other_has() -> None:
@@ -43,3 +46,14 @@ def test_a_refusal_with_other_facts_is_a_fault_of_ours() -> None:
 def test_long_texts_are_quoted_short() -> None:
     assert quoted("x" * 81) == "x" * 80 + "…"
     assert quoted("x" * 80) == "x" * 80
+
+
+def test_the_catalogue_is_documented_word_for_word() -> None:
+    rows = [line for line in DOCUMENT.read_text().splitlines() if line.startswith("| `")]
+    documented = {code.strip("`"): tuple(parts) for code, *parts in (_cells(row) for row in rows)}
+    assert len(documented) == len(rows)
+    assert documented == {str(code): (each.what, each.why, each.next) for code, each in CATALOGUE.items()}
+
+
+def _cells(row: str) -> list[str]:
+    return [cell.strip() for cell in row.strip("|").split(" | ")]

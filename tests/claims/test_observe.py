@@ -8,6 +8,7 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from claims import tasks
 from claims.lifecycle import State
 from claims.models import GpuRequest, GpuRequestEvent, Verb
 from claims.services import advance, observe
@@ -76,3 +77,17 @@ def test_the_database_knows_no_other_state_and_no_second_row_for_a_template(alic
         GpuRequest.objects.filter(pk=other.pk).update(template_uid=row.template_uid)
     with pytest.raises(IntegrityError), transaction.atomic():
         GpuRequest.objects.filter(pk=other.pk).update(key=row.key)
+
+
+def test_a_cluster_that_does_not_say_leaves_the_row_as_it_is(alice: User, ml_team: Team, away: str) -> None:
+    row = gpu_request(alice, ml_team, state=State.SUBMITTING)
+    tasks.advance_gpu_request(row.pk)
+    assert state(row) == State.SUBMITTING
+    assert not row.events.exists()
+
+
+def test_the_sweep_sees_what_the_read_model_has(alice: User, ml_team: Team) -> None:
+    row = gpu_request(alice, ml_team, state=State.CREATED)
+    put("ResourceClaimTemplate", template("ml-team", "trainer"))
+    tasks.sweep()
+    assert state(row) == State.SEEN

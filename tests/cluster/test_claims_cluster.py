@@ -342,6 +342,9 @@ def test_a_template_deleted_by_hand_is_gone_after_a_look(
 ) -> None:
     create(as_alice, query("by-hand"))
     row = GpuRequest.objects.get()
+    advance.advance(row.pk, cluster=worker)
+    row.refresh_from_db()
+    assert row.state == State.CREATED
     cluster.call("DELETE", f"{TEMPLATES.format('ml-team')}/by-hand")
     advance.advance(row.pk, cluster=worker)
     row.refresh_from_db()

@@ -1,0 +1,61 @@
+"""Routes of the form, of requests and of claims: who gets what."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from claims.lifecycle import State
+from portal.models import Team, User
+from tests.claims.rows import KEY, QUERY, gpu_request, put_fleet
+from tests.portal.routetable import Row
+
+WISH = dict(pair.split("=") for pair in QUERY.split("&")) | {"form": KEY}
+# A route about a request: only Alice's team learns that it exists.
+MINE = Row(route="", alice=200, bob=200, charlie=404, operator=404, guest=404, anonymous=302)
+# A file of a wish in ml-team: for others it is a wish in a namespace that is not theirs.
+FILE = Row(route="", data=WISH, alice=200, bob=200, charlie=422, operator=422, guest=422, anonymous=302)
+# Everybody who is signed in has the page; without a team it says how to get access.
+PAGE = Row(route="", alice=200, bob=200, charlie=200, operator=200, guest=200, anonymous=302)
+
+
+def fleet() -> dict[str, Any]:
+    """The classes that the wish names."""
+    put_fleet()
+    return {}
+
+
+def request_of_alice() -> dict[str, Any]:
+    """A request whose template exists."""
+    return {"pk": gpu_request(User.objects.get(username="alice"), Team.objects.get(name="ml-team")).pk}
+
+
+def withdrawn_request_of_alice() -> dict[str, Any]:
+    """A request that can't be taken back a second time, so that no cluster is needed to say so."""
+    team = Team.objects.get(name="ml-team")
+    return {"pk": gpu_request(User.objects.get(username="alice"), team, state=State.WITHDRAWN).pk}
+
+
+ROWS = (
+    replace(PAGE, route="claims:form", data={"form": KEY}),
+    replace(FILE, route="claims:template-file", arrange=fleet),
+    replace(FILE, route="claims:pod-file", arrange=fleet),
+    replace(FILE, route="claims:quota-file", arrange=fleet),
+    replace(PAGE, route="claims:requests"),
+    # A form without values: refused for its values to those who may create, and altogether to those who may not.
+    Row(
+        route="claims:requests",
+        method="post",
+        alice=422,
+        bob=422,
+        charlie=422,
+        operator=403,
+        guest=403,
+        anonymous=302,
+    ),
+    replace(MINE, route="claims:request", arrange=request_of_alice),
+    replace(MINE, route="claims:created-file", arrange=request_of_alice),
+    replace(MINE, route="claims:withdraw", arrange=request_of_alice, bob=403),
+    replace(MINE, route="claims:withdraw", method="post", arrange=withdrawn_request_of_alice, alice=409, bob=403),
+    replace(PAGE, route="claims:claims"),
+)
