@@ -1,4 +1,4 @@
-"""Make the rows equal to what the API server said, inside the caller's transaction. Writes only what changed.
+"""Make the rows equal to what the API server said, in one transaction or the caller's. Writes only what changed.
 
 Level, not edge: rows follow from the objects alone, so a doubled event or a whole new list changes nothing.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from django.db import transaction
 from django.db.models import F, Q
 
 from dra.kube.requests import RESOURCE_CLAIMS, RESOURCE_SLICES
@@ -34,6 +35,7 @@ class Seen:
         return self.metadata.namespace, self.metadata.name
 
 
+@transaction.atomic(savepoint=False)
 def ingest(kind: str, seen: Iterable[Seen]) -> int:
     """Write these objects; the number of rows that changed. Of several words about one object the last counts."""
     latest = {each.key: each for each in seen}
@@ -43,6 +45,7 @@ def ingest(kind: str, seen: Iterable[Seen]) -> int:
     return _write(kind, changed, deleted)
 
 
+@transaction.atomic(savepoint=False)
 def forget_others(kind: str, listed: set[tuple[str, str]]) -> int:
     """After a whole list: delete the rows of objects that are not in it."""
     rows = ClusterObject.objects.filter(kind=kind).values_list("namespace", "name")
