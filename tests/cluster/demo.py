@@ -24,13 +24,15 @@ from dra.slices import PoolContent, changes
 from nodedriver.facts import GpuFacts, GpuUUID
 from nodedriver.inventory import take_inventory
 from tests.cluster import build
-from tests.cluster.chart import apply_roles
-from tests.cluster.cluster import Cluster
+from tests.cluster.chart import HelmError, apply_roles
+from tests.cluster.cluster import Cluster, ClusterError
 from tests.cluster.driver import NodeDriver
 from tests.cluster.hardware import facts_of
 from tests.cluster.hollow import HollowNodes
 from tests.cluster.node import NEEDS_ROOT, Node
-from tests.cluster.portal import Portal
+from tests.cluster.portal import Portal, PortalError
+from tests.cluster.processes import ProgramError
+from tests.cluster.waiting import WaitedInVainError
 
 DRIVER_NAME = "gpu.portico.dev"
 TEAMS = {"ml-team": ["ml-team"], "inference-team": ["inference-team"]}
@@ -55,6 +57,9 @@ def main() -> int:
             stop.wait()
     except KeyboardInterrupt:
         say("stopped")
+    except (ProgramError, ClusterError, PortalError, HelmError, WaitedInVainError) as error:
+        say(f"could not start: {error}")
+        return 1
     return 0
 
 
