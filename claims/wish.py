@@ -82,10 +82,14 @@ class Reading:
         return any(refusal.code is not Code.FIELD_MISSING for refusal in self.refusals)
 
     @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """Our keys in their order, then the others as they came."""
+        return tuple((key, self.values[key]) for key in KEYS if key in self.values) + self.extra
+
+    @property
     def query(self) -> str:
-        """The same query again: our keys in their order, then the others as they came."""
-        given = tuple((key, self.values[key]) for key in KEYS if key in self.values)
-        return urlencode(given + self.extra)
+        """The same query again."""
+        return urlencode(self.pairs)
 
 
 def read(query: str) -> Reading:

@@ -2,42 +2,21 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from html import unescape
-from html.parser import HTMLParser
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 import pytest
 from django.test import Client
 from pytest_django.fixtures import DjangoAssertNumQueries
 
 from portal.models import Team, TeamNamespace
+from tests.claims.pages import code_of, create_form
 from tests.claims.rows import KEY, QUERY
 
 ADDRESS = f"/request/?{QUERY}&form={KEY}"
 HTMX = {"HX-Request": "true", "HX-Request-Type": "partial"}
 pytestmark = pytest.mark.usefixtures("fleet")
-
-
-class Code(HTMLParser):
-    """The text of every `<code id="text-…">`, as a browser's textContent."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.texts: dict[str, str] = {}
-        self._open = ""
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "code":
-            self._open = dict(attrs).get("id") or ""
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == "code":
-            self._open = ""
-
-    def handle_data(self, data: str) -> None:
-        if self._open:
-            self.texts[self._open] = self.texts.get(self._open, "") + data
 
 
 def page(client: Client, address: str, status: int = 200) -> str:
@@ -50,12 +29,12 @@ def test_the_form_shows_the_wish_and_its_files(as_alice: Client) -> None:
     html = page(as_alice, ADDRESS)
     assert "Each pod gets 1 whole device of physical-gpu" in html
     assert 'value="trainer"' in html
-    assert set(Code(html).texts) == {"text-template", "text-pod", "text-quota"}
+    assert set(code_of(html)) == {"text-template", "text-pod", "text-quota"}
 
 
 @pytest.mark.parametrize("slot", ["template", "pod", "quota"])
 def test_a_download_is_what_the_page_shows_byte_for_byte(as_alice: Client, slot: str) -> None:
-    shown = Code(page(as_alice, ADDRESS)).texts[f"text-{slot}"]
+    shown = code_of(page(as_alice, ADDRESS))[f"text-{slot}"]
     answer = as_alice.get(f"/request/{slot}.yaml?{QUERY}&form={KEY}")
     assert answer.content == shown.encode()
     assert answer["Content-Type"] == "application/yaml"
@@ -63,7 +42,7 @@ def test_a_download_is_what_the_page_shows_byte_for_byte(as_alice: Client, slot:
 
 
 def test_the_same_address_gives_the_same_files_to_a_colleague(as_alice: Client, as_bob: Client) -> None:
-    assert Code(page(as_alice, ADDRESS)).texts == Code(page(as_bob, ADDRESS)).texts
+    assert code_of(page(as_alice, ADDRESS)) == code_of(page(as_bob, ADDRESS))
 
 
 def test_a_form_without_a_number_gets_one_and_keeps_everything_else(as_alice: Client) -> None:
@@ -84,6 +63,16 @@ def test_a_number_that_is_none_is_replaced(as_alice: Client, key: str) -> None:
 
 def test_keys_that_are_not_ours_are_kept_by_the_form(as_alice: Client) -> None:
     assert '<input type="hidden" name="theme" value="mine">' in page(as_alice, f"{ADDRESS}&theme=mine")
+
+
+def test_create_sends_the_wish_that_is_shown_its_number_and_its_digest(as_alice: Client) -> None:
+    html = page(as_alice, f"{ADDRESS}&theme=mine")
+    sent = create_form(html)
+    text = code_of(html)["text-template"]
+    assert sent.pop("digest") == sha256(text.encode()).hexdigest()
+    assert sent.pop("shown") == text
+    assert len(sent.pop("csrfmiddlewaretoken")) == 64
+    assert sent == dict(parse_qsl(QUERY)) | {"form": KEY, "theme": "mine"}
 
 
 def test_what_still_lacks_is_said_and_is_no_mistake(as_alice: Client) -> None:

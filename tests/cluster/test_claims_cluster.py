@@ -24,6 +24,7 @@ from claims.services.submit import Submission, submit
 from dra.kube.client import KubeClient
 from portal.cluster import person_of
 from portal.models import Team, TeamNamespace, User
+from tests.claims.pages import create_form
 from tests.claims.rows import put_fleet
 from tests.cluster.chart import ServiceAccounts, apply_roles
 from tests.cluster.cluster import Cluster
@@ -80,11 +81,10 @@ def number_of(name: str) -> str:
     return f"number0{name.replace('-', '')}"
 
 
-def create(client: Client, form: str, **changes: str) -> Any:
-    """What a browser does: look at the form, then press Create."""
-    page = client.get(f"/request/?{form}").content.decode()
-    digest = page.split('name="digest" value="')[1].split('"')[0] if 'name="digest"' in page else ""
-    return client.post("/requests/", dict(parse_qsl(form)) | {"digest": digest} | changes)
+def create(client: Client, form: str) -> Any:
+    """What a browser does: look at the form, press Create; without that button the bare values are sent."""
+    sent = create_form(client.get(f"/request/?{form}").content.decode())
+    return client.post("/requests/", sent or dict(parse_qsl(form)))
 
 
 def submission(user: User, form: str) -> Submission:
