@@ -48,9 +48,12 @@ class Pool(models.Model):
     generation = models.BigIntegerField(default=0)
     slices_seen = models.PositiveIntegerField(default=0)
     slices_wanted = models.PositiveBigIntegerField(default=0)
+    # Objects of the pool were written, and its rows are still to follow: so while a list is read.
+    dirty = models.BooleanField(default=False)
 
     class Meta:
         constraints: ClassVar = [models.UniqueConstraint(fields=["driver", "name"], name="one_row_per_pool")]
+        indexes: ClassVar = [models.Index(fields=["driver"], name="dirty_pools", condition=models.Q(dirty=True))]
 
     def __str__(self) -> str:
         return f"{self.driver}/{self.name}"

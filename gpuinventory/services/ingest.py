@@ -16,7 +16,7 @@ from dra.objects import ObjectMeta, ResourceSlice
 from dra.pools import PoolID
 from gpuinventory.models import ClusterObject, Revision
 from gpuinventory.services.allocations import write_allocations
-from gpuinventory.services.pools import project_pools
+from gpuinventory.services.pools import mark_pools, project_pools
 from gpuinventory.services.reading import read_object
 
 BATCH = 200  # rows per statement; SQLite binds a limited number of values
@@ -36,23 +36,26 @@ class Seen:
 
 
 @transaction.atomic(savepoint=False)
-def ingest(kind: str, seen: Iterable[Seen]) -> int:
-    """Write these objects; the number of rows that changed. Of several words about one object the last counts."""
+def ingest(kind: str, seen: Iterable[Seen], *, settle: bool = True) -> int:
+    """Write these objects; the number of rows that changed. Of several words about one object the last counts.
+
+    Without `settle` the pools they concern are only marked, to be brought up to date when a list is complete.
+    """
     latest = {each.key: each for each in seen}
     stored = _stored(kind, latest)
     changed = [each for each in latest.values() if each.body is not None and _differs(each, stored.get(each.key))]
     deleted = [each.key for each in latest.values() if each.body is None and each.key in stored]
-    return _write(kind, changed, deleted)
+    return _write(kind, changed, deleted, settle=settle)
 
 
 @transaction.atomic(savepoint=False)
 def forget_others(kind: str, listed: set[tuple[str, str]]) -> int:
-    """After a whole list: delete the rows of objects that are not in it."""
+    """After a whole list: delete the rows of objects that are not in it, and mark their pools."""
     rows = ClusterObject.objects.filter(kind=kind).values_list("namespace", "name")
-    return _write(kind, [], [key for key in rows.iterator() if key not in listed])
+    return _write(kind, [], [key for key in rows.iterator() if key not in listed], settle=False)
 
 
-def _write(kind: str, changed: Sequence[Seen], deleted: Sequence[tuple[str, str]]) -> int:
+def _write(kind: str, changed: Sequence[Seen], deleted: Sequence[tuple[str, str]], *, settle: bool) -> int:
     if not changed and not deleted:
         return 0
     pools = _pools_of(kind, [each.key for each in changed] + list(deleted)) if kind == RESOURCE_SLICES.kind else set()
@@ -69,7 +72,10 @@ def _write(kind: str, changed: Sequence[Seen], deleted: Sequence[tuple[str, str]
     pools |= {PoolID(row.driver, row.pool) for row in rows if row.driver}
     if kind == RESOURCE_CLAIMS.kind:
         pools |= write_allocations([each.body for each in changed if each.body is not None], deleted)
-    project_pools(pools)
+    if settle:
+        project_pools(pools)
+    else:
+        mark_pools(pools)
     bump_revision()
     return len(changed) + len(deleted)
 

@@ -30,6 +30,24 @@ def project_pools(pool_ids: Iterable[PoolID]) -> None:
         _project(row, pool_id)
 
 
+def mark_pools(pool_ids: Iterable[PoolID]) -> None:
+    """Leave these pools to `dirty_pools`: a list tells a pool's slices far apart, and once for all is enough."""
+    rows = [Pool(driver=pool_id.driver, name=pool_id.name, dirty=True) for pool_id in sorted(pool_ids)]
+    Pool.objects.bulk_create(
+        rows,
+        batch_size=BATCH,
+        update_conflicts=True,
+        unique_fields=["driver", "name"],
+        update_fields=["dirty"],
+    )
+
+
+def dirty_pools(limit: int) -> list[PoolID]:
+    """The first of the pools whose rows are still to follow."""
+    rows = Pool.objects.filter(dirty=True).order_by("driver", "name")
+    return [PoolID(driver, name) for driver, name in rows.values_list("driver", "name")[:limit]]
+
+
 def _project(row: Pool, pool_id: PoolID) -> None:
     slices = (read_object(body, ResourceSlice) for body in slice_bodies(pool_id))
     published = read_pools(slice_ for slice_ in slices if slice_).get(pool_id)
@@ -71,6 +89,7 @@ def _write_pool(row: Pool, published: PublishedPool | None) -> None:
     row.generation = published.generation if published else 0
     row.slices_seen = len(published.slices) if published else 0
     row.slices_wanted = published.wanted if published else 0
+    row.dirty = False
     row.save()
 
 

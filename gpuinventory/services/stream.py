@@ -23,10 +23,12 @@ from dra.kube.watch import WatchEvent, parse_event
 from dra.objects import decode
 from gpuinventory.kinds import FOLLOWED
 from gpuinventory.services import lease
-from gpuinventory.services.ingest import Seen, forget_others, ingest
+from gpuinventory.services.ingest import Seen, bump_revision, forget_others, ingest
+from gpuinventory.services.pools import dirty_pools, project_pools
 from gpuinventory.services.reader import LineReader
 
 LIST_SECONDS = 600  # how long a whole list may take; a watch ends sooner
+POOLS = 20  # brought up to date in one transaction: short enough for others to write in between
 _log = structlog.get_logger(__name__)
 
 
@@ -100,11 +102,11 @@ def _list_by_events(stream: Stream, cluster: Cluster) -> None:
         end = next((i for i, event in enumerate(events) if event.ends_list), len(events))
         seen = list(_objects(events[:end]))
         listed |= {each.key for each in seen}
-        if end < len(events):
-            _commit(stream, seen, version=events[end].resource_version, listed=listed)
-            return
         if seen:
-            _commit(stream, seen)
+            _commit_listed(stream, seen)
+        if end < len(events):
+            _end_list(stream, listed, events[end].resource_version)
+            return
         if stream.stopping():
             return
 
@@ -115,28 +117,41 @@ def list_by_pages(stream: Stream, cluster: Cluster) -> None:
     for page in list_all(cluster, FOLLOWED[stream.kind]):
         seen = [Seen(decode(body, Header).metadata, body) for body in page.items]
         listed |= {each.key for each in seen}
+        _commit_listed(stream, seen)
         if not page.continue_token:
-            _commit(stream, seen, version=page.resource_version, listed=listed)
+            _end_list(stream, listed, page.resource_version)
         elif stream.stopping():
             return
-        else:
-            _commit(stream, seen)
 
 
 @transaction.atomic
-def _commit(
-    stream: Stream,
-    seen: Iterable[Seen],
-    *,
-    version: str | None = None,
-    listed: set[tuple[str, str]] | None = None,
-) -> None:
-    """Rows and cursor together; after a whole list (`listed`) what is not in it is forgotten."""
+def _commit_listed(stream: Stream, seen: Iterable[Seen]) -> None:
+    lease.keep(stream.kind, stream.holder, stream.clock())
+    ingest(stream.kind, seen, settle=False)
+
+
+def _end_list(stream: Stream, listed: set[tuple[str, str]], version: str) -> None:
+    """Forget what is not in the list, bring the marked pools up to date, and only then set the cursor.
+
+    Whoever dies in between leaves no cursor, so the list is read again, and the marks are still there.
+    """
+    with transaction.atomic():
+        lease.keep(stream.kind, stream.holder, stream.clock())
+        gone = forget_others(stream.kind, listed)
+    while pools := dirty_pools(POOLS):
+        with transaction.atomic():
+            lease.keep(stream.kind, stream.holder, stream.clock())
+            project_pools(pools)
+            bump_revision()
+    _commit(stream, [], version=version)
+    _log.info("kind listed", kind=stream.kind, objects=len(listed), gone=gone, version=version)
+
+
+@transaction.atomic
+def _commit(stream: Stream, seen: Iterable[Seen], *, version: str) -> None:
+    """Rows and cursor together."""
     lease.keep(stream.kind, stream.holder, stream.clock(), version)
-    written = ingest(stream.kind, seen)
-    if listed is not None:
-        written += forget_others(stream.kind, listed)
-        _log.info("kind listed", kind=stream.kind, objects=len(listed), written=written, version=version)
+    ingest(stream.kind, seen)
 
 
 def _objects(events: Iterable[WatchEvent]) -> Iterator[Seen]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from hypothesis.extra.django import TestCase
 from gpuinventory.models import AllocatedDevice, ClusterObject, CounterSet, Device, Pool, Revision
 from gpuinventory.selectors import revision
 from gpuinventory.services.ingest import Seen, forget_others, ingest
+from gpuinventory.services.pools import dirty_pools, project_pools
 from tests.gpuinventory.fleet import claim, device, gone, seen, slices_of, stamped
 
 type Event = tuple[str, Seen]
@@ -154,6 +157,48 @@ def test_a_claim_that_is_seen_before_its_device_holds_it_when_it_comes() -> None
 
 
 @pytest.mark.django_db
+def test_pools_that_a_list_marked_end_in_the_rows_of_pools_that_were_settled_at_once() -> None:
+    histories = [("ResourceSlice", seen(slices_of("node-a", cards=2)))]
+    histories.append(("ResourceClaim", seen([claim("ml-team", "c", [device("node-a", "gpu-0", percent=25)])])))
+    for kind, events in histories:
+        ingest(kind, events)
+    at_once = snapshot()
+    ClusterObject.objects.all().delete()
+    Pool.objects.all().delete()
+    AllocatedDevice.objects.all().delete()
+    for kind, events in histories:
+        for each in events:
+            ingest(kind, [each], settle=False)
+    assert not Device.objects.exists()
+    project_pools(dirty_pools(10))
+    assert dirty_pools(10) == []
+    assert snapshot() == at_once
+
+
+@pytest.mark.django_db(transaction=True)
+def test_slices_and_claims_that_come_at_once_end_in_the_same_rows() -> None:
+    """Two streams write the same pool side by side; the later one must see what the earlier one committed."""
+    versions = [[stamped(body, n) for body in slices_of("node-a", unclean=[0] if n % 2 else [])] for n in range(1, 13)]
+    claims = [claim("ml-team", "c", [device("node-a", "gpu-0", percent=5 * n)], version=n) for n in range(1, 13)]
+    start = Barrier(2)
+
+    def write(kind: str, batches: list[list[bytes]]) -> None:
+        start.wait()
+        for batch in batches:
+            ingest(kind, seen(batch))
+        connection.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        for done in [
+            pool.submit(write, "ResourceSlice", versions),
+            pool.submit(write, "ResourceClaim", [[body] for body in claims]),
+        ]:
+            done.result()
+    card = Device.objects.get(name="gpu-0")
+    assert (card.state, card.percent_used, card.holders) == ("partly", 60, 1)
+
+
+@pytest.mark.django_db
 def test_one_object_that_cannot_be_read_does_not_keep_the_others_out() -> None:
     bodies = slices_of("node-a")
     odd = stamped(b'{"metadata": {"name": "odd"}, "spec": {"driver": 7}}', 1)
@@ -167,4 +212,5 @@ def test_a_list_forgets_what_is_not_in_it() -> None:
     ingest("ResourceSlice", seen([*slices_of("node-a"), *slices_of("node-b")]))
     kept = seen(slices_of("node-b"))
     assert forget_others("ResourceSlice", {each.key for each in kept}) == 2
+    project_pools(dirty_pools(10))
     assert list(Pool.objects.values_list("name", flat=True)) == ["node-b"]
