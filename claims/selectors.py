@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from django.core.paginator import Page, Paginator
+
 from claims.lifecycle import EXISTING, FINAL, State
 from claims.manifests import REQUEST_LABEL
 from claims.messages import summary
-from claims.models import GpuRequest
+from claims.models import GpuRequest, GpuRequestEvent
 from claims.wish import Bounds, ClassFacts
 from dra.quantity import Format, Quantity
 from gpuinventory import selectors as inventory
@@ -21,6 +23,7 @@ from portal.badge import Badge
 from portal.models import User
 from portal.selectors import namespaces_of
 
+PAGE = 50
 _OF_STATE: Mapping[State, Badge] = {
     State.SUBMITTING: Badge("wait", "◔", "Being created"),
     State.NOT_CREATED: BADGES[ClaimState.NOT_CREATED],
@@ -80,6 +83,14 @@ class RequestView:
         return self.row.state in EXISTING
 
 
+@dataclass(frozen=True, slots=True)
+class RequestList:
+    """One page of requests; `pager` is Django's, for the links."""
+
+    rows: tuple[RequestView, ...]
+    pager: Page[GpuRequest]
+
+
 def class_options() -> tuple[ClassOption, ...]:
     """Every DeviceClass by name. Two queries."""
     published = inventory.device_facts("")
@@ -93,16 +104,22 @@ def bounds_of(user: User, options: Iterable[ClassOption]) -> Bounds:
     )
 
 
-def my_requests(user: User) -> tuple[RequestView, ...]:
-    """The requests that this person made, newest first, as far as the person still belongs to their namespaces."""
+def my_requests(user: User, page: int | str | None = None) -> RequestList:
+    """What this person asked for, newest first, as far as the person still belongs to its namespaces; 50 a page."""
     rows = GpuRequest.objects.filter(user=user, namespace__in=namespaces_of(user)).select_related("user")
-    return _views(list(rows))
+    pager = Paginator(rows, PAGE).get_page(page)
+    return RequestList(_views(list(pager.object_list)), pager)
 
 
 def request_view(user: User, pk: int) -> RequestView | None:
     """That request, if it is in one of the person's namespaces."""
     rows = GpuRequest.objects.filter(pk=pk, namespace__in=namespaces_of(user)).select_related("user", "team")
     return next(iter(_views(list(rows))), None)
+
+
+def history_of(row: GpuRequest) -> tuple[GpuRequestEvent, ...]:
+    """The audit lines of a request, oldest first. One query."""
+    return tuple(row.events.all())
 
 
 def claims_of(user: User, namespace: str = "") -> tuple[ClaimView, ...]:

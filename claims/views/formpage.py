@@ -27,8 +27,8 @@ LABELS: Mapping[str, str] = {
     "name": "Name",
     "class": "GPU class",
     "count": "Devices",
-    "share": "Share of the device",
-    "memory": "Memory per device, at least",
+    "share": "Share, in percent",
+    "memory": "Memory, at least",
     "strategy": "Sharing inside the pod",
 }
 _BOUNDS = {"count": MAX_COUNT, "least": LEAST_SHARE, "step": SHARE_STEP, "whole": WHOLE}

@@ -38,11 +38,11 @@ def requests(request: SignedInRequest) -> HttpResponse:
         return guest(request, FORBIDDEN if request.method == "POST" else OK)
     if request.method == "POST":
         return _create(request)
-    rows = selectors.my_requests(request.user)
-    version = live.version_of(view.row for view in rows)
+    listed = selectors.my_requests(request.user, request.GET.get("page"))
+    version = live.version_of(view.row for view in listed.rows)
     if live.knows(request, version):
         return nothing_new()
-    context = {"rows": rows, "shown_version": version}
+    context = {"rows": listed.rows, "pager": listed.pager, "query": "", "shown_version": version}
     return page_or_part(request, "claims/requests.html", "claims/_requests.html", context)
 
 
@@ -59,6 +59,7 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "view": view,
         "shown_version": version,
         "steps": progress.steps(view),
+        "history": selectors.history_of(view.row),
         "commands": progress.commands(view),
         "files": _files(view, again.files.pod if again.files else None),
         "file_query": urlencode({formnumber.PARAMETER: view.row.key}) + f"&{view.row.query}",

@@ -113,7 +113,7 @@ def test_the_preview_follows_what_is_typed_and_the_address_follows_the_preview(a
     as_browser.goto(f"/request/?ns=ml-team&form={KEY}")
     as_browser.get_by_label("Name", exact=True).press_sequentially("reranker", delay=20)
     as_browser.get_by_label("h100-shared").check()
-    as_browser.get_by_label("Share of the device, in percent").fill("25")
+    as_browser.get_by_label("Share, in percent").fill("25")
     as_browser.get_by_text('sharePercent: "25"').wait_for()
     assert as_browser.get_by_label("Name", exact=True).input_value() == "reranker"
     assert "name=reranker" in as_browser.url
@@ -163,7 +163,7 @@ def test_everything_works_without_javascript(browser: Browser, live_server: Live
     page.goto("/request/")
     page.get_by_label("Name", exact=True).fill("reranker")
     page.get_by_label("h100-shared").check()
-    page.get_by_label("Share of the device, in percent").fill("25")
+    page.get_by_label("Share, in percent").fill("25")
     page.get_by_role("button", name="Update the preview").click()
     assert page.get_by_text('sharePercent: "25"').is_visible()
     page.get_by_role("radio", name="Quota").check(force=True)
