@@ -98,19 +98,19 @@ def _write_devices(pool: Pool, projection: Projection) -> None:
     wanted = {row.name: asdict(row) for row in projection.devices}
     pool.devices.filter(name__in=existing.keys() - wanted.keys()).delete()
     new = [Device(pool=pool, **columns) for name, columns in wanted.items() if name not in existing]
-    changed = [existing[name] for name, columns in wanted.items() if name in existing and _set(existing[name], columns)]
+    changes = {name: _set(existing[name], columns) for name, columns in wanted.items() if name in existing}
+    columns = sorted(set[str]().union(*changes.values()))
     Device.objects.bulk_create(new, batch_size=BATCH)
-    columns = [name for name in next(iter(wanted.values()), {}) if name != "name"]
-    if changed:
-        Device.objects.bulk_update(changed, columns, batch_size=BATCH)
+    if columns:
+        Device.objects.bulk_update([existing[name] for name in changes if changes[name]], columns, batch_size=BATCH)
 
 
-def _set(row: Device, columns: Mapping[str, Any]) -> bool:
-    """Set the columns that differ; whether any did."""
+def _set(row: Device, columns: Mapping[str, Any]) -> set[str]:
+    """Set the columns that differ; their names."""
     different = {name: value for name, value in columns.items() if getattr(row, name) != value}
     for name, value in different.items():
         setattr(row, name, value)
-    return bool(different)
+    return set(different)
 
 
 def _write_counter_sets(pool: Pool, projection: Projection) -> None:
