@@ -72,14 +72,19 @@ class Control:
         return True
 
     def apply(self, spec: MpsDaemonSpec) -> MpsDaemonStatus:
-        """Set the defaults, and the limits of servers that run, and return what the daemon says then.
+        """Set the defaults and start the server, or set the limits of the one that runs; what the daemon says then.
 
         MpsError when that is not what was asked for.
         """
         percentage = spec.thread_percentage or WHOLE
         limit = self._memory_to_set(spec)
         self._set(f"set_default_active_thread_percentage {percentage}", "set_default_device_pinned_mem_limit", limit)
-        for server in self._servers():
+        servers = self._servers()
+        if not servers:
+            # A card in EXCLUSIVE_PROCESS mode is closed to who avoids us only once a server holds it; the first client
+            # would start one, but it may not be the first to come. With -M this one serves every user.
+            self._run(f"start_server -uid {os.geteuid()}")
+        for server in servers:
             self._set(
                 f"set_active_thread_percentage {server} {percentage}", f"set_device_pinned_mem_limit {server}", limit
             )

@@ -140,16 +140,6 @@ class TestFourQuarters:
             stat = node_driver.node.exec(pod, "app", ["stat", "-c", "%F %t:%T", node], "inference-team")
             assert stat.strip() == f"character special file {numbers}"
 
-    def test_a_client_gets_its_share_and_no_more(
-        self, node_driver: NodeDriver, rerankers: list[dict[str, Any]]
-    ) -> None:
-        pod = rerankers[0]["metadata"]["name"]
-
-        within = node_driver.node.exec(pod, "app", ["cudaclient", "alloc", f"{QUARTER_MEMORY_MIB}M"], "inference-team")
-        assert '"ok":true' in within.replace(" ", "")
-        with pytest.raises(ProgramError, match="CUDA_ERROR_OUT_OF_MEMORY"):
-            node_driver.node.exec(pod, "app", ["cudaclient", "alloc", f"{QUARTER_MEMORY_MIB + 1}M"], "inference-team")
-
     @pytest.mark.parametrize(
         ("changed", "refusal"),
         [
@@ -166,6 +156,16 @@ class TestFourQuarters:
 
         with pytest.raises(ProgramError, match=refusal):
             node_driver.node.exec(pod, "app", greedy, "inference-team")
+
+    def test_a_client_gets_its_share_and_no_more(
+        self, node_driver: NodeDriver, rerankers: list[dict[str, Any]]
+    ) -> None:
+        pod = rerankers[0]["metadata"]["name"]
+
+        within = node_driver.node.exec(pod, "app", ["cudaclient", "alloc", f"{QUARTER_MEMORY_MIB}M"], "inference-team")
+        assert '"ok":true' in within.replace(" ", "")
+        with pytest.raises(ProgramError, match="CUDA_ERROR_OUT_OF_MEMORY"):
+            node_driver.node.exec(pod, "app", ["cudaclient", "alloc", f"{QUARTER_MEMORY_MIB + 1}M"], "inference-team")
 
     def test_a_fifth_goes_to_the_next_card(self, inference_team: Workloads, rerankers: list[dict[str, Any]]) -> None:
         inference_team.patch("deployment", "reranker-mps", {"spec": {"replicas": 5}})

@@ -126,9 +126,10 @@ class DriverNode:
 
 
 def _without_counters(gpu: Any) -> Any:
-    """`created` never repeats, by design of the stand-in."""
+    """`created` never repeats, by design of the stand-in, and an MPS server is another process each time."""
     instances = (
         replace(gi, created=0, compute_instances=tuple(replace(ci, created=0) for ci in gi.compute_instances))
         for gi in gpu.gpu_instances
     )
-    return replace(gpu, created=0, gpu_instances=tuple(instances))
+    processes = tuple(replace(process, pid=0, started=0) for process in gpu.processes)
+    return replace(gpu, created=0, gpu_instances=tuple(instances), processes=processes)

@@ -7,6 +7,7 @@ import signal
 import socket
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -15,6 +16,7 @@ import pytest
 from nodedriver.mps import MpsAnswer, MpsClient
 from nodedriver.mpsd.control import Control, Doors, find_control_program
 from nodedriver.ports import MpsDaemonSpec, MpsError
+from simulator.silicon.hardware import ComputeMode
 from tests.nodedriver.mps import MpsBench, eventually
 
 GIB = 2**30
@@ -53,6 +55,16 @@ def test_clients_are_held_to_the_limits_and_listed(bench: MpsBench) -> None:
         assert no["result"] == "CUDA_ERROR_OUT_OF_MEMORY"
         (status,) = bench.client.list()
         assert fits["pid"] in status.clients
+
+
+def test_an_exclusive_card_is_closed_to_others_before_the_first_client_comes(bench: MpsBench) -> None:
+    bench.start()
+    exclusive = replace(bench.state.read().gpus[0], compute_mode=ComputeMode.EXCLUSIVE_PROCESS)
+    bench.state.change_gpu(exclusive.pci_address, lambda _: (exclusive, None))
+    bench.client.ensure(quarter(bench.device))
+
+    with bench.cuda("1G", CUDA_MPS_PIPE_DIRECTORY="/nowhere", CUDA_VISIBLE_DEVICES=bench.device) as outsider:
+        assert (outsider["via"], outsider["result"]) == ("direct", "CUDA_ERROR_DEVICE_UNAVAILABLE")
 
 
 def test_ensure_again_changes_nothing(bench: MpsBench) -> None:
