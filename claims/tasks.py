@@ -13,7 +13,7 @@ from portal.cluster import kube_client
 _log = structlog.get_logger(__name__)
 
 
-@shared_task(name="claims.tasks.sweep")  # type: ignore[untyped-decorator] # celery has no types
+@shared_task  # type: ignore[untyped-decorator] # celery has no types
 def sweep() -> None:
     """See what became of every request, and nudge those whose outcome is unknown."""
     observe.observe()
@@ -21,7 +21,7 @@ def sweep() -> None:
         advance_gpu_request.delay(pk)
 
 
-@shared_task(name="claims.tasks.advance_gpu_request")  # type: ignore[untyped-decorator] # celery has no types
+@shared_task  # type: ignore[untyped-decorator] # celery has no types
 def advance_gpu_request(pk: int) -> None:
     """Find out by reading what became of this request; where the cluster is away the next sweep asks again."""
     try:

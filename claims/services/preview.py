@@ -5,22 +5,32 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from claims import selectors
-from claims.manifests import Files, render
+from claims.manifests import REQUEST_LABEL, Files, render
 from claims.refusals import Refusal
 from claims.selectors import ClassOption
 from claims.wish import Reading, Wish, judge, read
+from gpuinventory.selectors import TemplateView, resource_claim_template
 from portal.models import User
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """A query as read, what is wrong with it, and the files if nothing is."""
+    """A query as read, what is wrong with it, and the files if nothing is.
+
+    `existing` is the template that has the wished name now, this form's own or another.
+    """
 
     reading: Reading
     options: tuple[ClassOption, ...]
     key: str
     refusals: tuple[Refusal, ...]
     files: Files | None
+    existing: TemplateView | None
+
+    @property
+    def done(self) -> bool:
+        """Whether this form's template is there already, as far as the read model knows."""
+        return self.existing is not None and self.existing.labels.get(REQUEST_LABEL) == self.key
 
     @property
     def chosen(self) -> ClassOption | None:
@@ -40,4 +50,5 @@ def preview(*, user: User, query: str, key: str) -> Preview:
     bounds, wish = selectors.bounds_of(user, options), reading.wish
     refusals = judge(wish, bounds) if wish else reading.refusals
     files = render(wish, bounds.classes[wish.device_class], key) if wish and not refusals else None
-    return Preview(reading=reading, options=options, key=key, refusals=refusals, files=files)
+    existing = resource_claim_template(wish.namespace, wish.name) if wish and files else None
+    return Preview(reading=reading, options=options, key=key, refusals=refusals, files=files, existing=existing)

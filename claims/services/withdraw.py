@@ -17,10 +17,13 @@ from dra.kube.errors import ConflictError, KubeError, NotFoundError
 from dra.kube.port import Cluster
 from dra.kube.requests import RESOURCE_CLAIM_TEMPLATES, Person
 from portal.models import User
+from portal.selectors import may_use
 
 
 def why_not(user: User, gpu_request: GpuRequest) -> Refusal | None:
     """Why this person can't take the request back, or None."""
+    if not may_use(user, gpu_request.namespace):
+        return refuse(Code.NAMESPACE_FOREIGN, value=gpu_request.namespace)
     if gpu_request.user_id != user.pk:
         return refuse(Code.NOT_YOURS, author=gpu_request.user.username, name=gpu_request.name)
     if not can(State(gpu_request.state), Event.WITHDRAW):

@@ -16,6 +16,14 @@
     hold();
   }
 
+  /* Without an answer the plain way is left: a button that loads the page anew. */
+  function unanswered(event) {
+    if (event.target.id !== "wish" || asked !== edits) return;
+    document.querySelector("#wish [data-without-script]")?.removeAttribute("data-without-script");
+  }
+
+  document.addEventListener("htmx:error", unanswered);
+  document.addEventListener("htmx:response:error", unanswered);
   document.addEventListener("input", edited);
   document.addEventListener("change", edited);
   document.addEventListener("htmx:config:request", (event) => { if (event.target.id === "wish") asked = edits; });

@@ -12,7 +12,7 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 
 from portal.models import Team, TeamNamespace
 from tests.claims.pages import code_of, create_form
-from tests.claims.rows import KEY, QUERY
+from tests.claims.rows import KEY, QUERY, put, template
 
 ADDRESS = f"/request/?{QUERY}&form={KEY}"
 HTMX = {"HX-Request": "true", "HX-Request-Type": "partial"}
@@ -120,6 +120,17 @@ def test_a_whole_device_too_small_is_warned_of_and_allowed(as_alice: Client) -> 
     assert "Create the template" in html
 
 
+def test_a_name_that_is_taken_is_said_before_the_cluster_refuses_it(as_alice: Client) -> None:
+    put("ResourceClaimTemplate", template("ml-team", "trainer", key="0123456789abcdef"))
+    assert "has a template of this name already" in page(as_alice, ADDRESS)
+    assert "has a template of this name already" not in page(as_alice, ADDRESS.replace("trainer", "other"))
+
+
+def test_a_form_that_was_used_says_so(as_alice: Client) -> None:
+    put("ResourceClaimTemplate", template("ml-team", "trainer"))
+    assert "This form has created its template already" in page(as_alice, ADDRESS)
+
+
 def test_htmx_gets_the_part_that_changes(as_alice: Client) -> None:
     answer = as_alice.get(ADDRESS, headers=HTMX)
     html = answer.content.decode()
@@ -171,5 +182,5 @@ def test_nobody_signed_in_is_sent_to_sign_in_and_back(anonymous: Client) -> None
 def test_the_page_asks_the_database_a_fixed_number_of_times(
     as_alice: Client, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
-    with django_assert_max_num_queries(10):
+    with django_assert_max_num_queries(11):
         as_alice.get(ADDRESS)

@@ -23,13 +23,18 @@ pytestmark = [pytest.mark.usefixtures("fleet"), pytest.mark.django_db(transactio
 
 
 @pytest.fixture
-def as_browser(browser: Browser, live_server: LiveServer, alice: User) -> Iterator[Page]:
+def faults() -> list[str]:
+    """What the browser's console says is wrong; none is left at the end."""
+    return []
+
+
+@pytest.fixture
+def as_browser(browser: Browser, live_server: LiveServer, alice: User, faults: list[str]) -> Iterator[Page]:
     """Alice's browser, signed in."""
     context = browser.new_context(base_url=live_server.url)
     session: Client = signed_in(alice)
     context.add_cookies([{"name": "sessionid", "value": session.cookies["sessionid"].value, "url": live_server.url}])
     page = context.new_page()
-    faults: list[str] = []
     page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: faults.append(str(error)))
     yield page
@@ -143,6 +148,18 @@ def test_the_focus_and_the_caret_stay_where_they_are(as_browser: Page) -> None:
         "field-name",
         1,
     ]
+
+
+def test_without_an_answer_the_plain_way_is_left(as_browser: Page, faults: list[str]) -> None:
+    as_browser.goto(f"/request/?{QUERY}&form={KEY}")
+    as_browser.route("**/request/**", lambda route: route.abort())
+    as_browser.get_by_label("Devices").fill("2")
+    expect(as_browser.get_by_role("button", name="Update the preview")).to_be_visible()
+    expect(as_browser.get_by_role("button", name="Create the template")).to_be_disabled()
+    as_browser.unroute_all()
+    faults.clear()
+    as_browser.get_by_role("button", name="Update the preview").click()
+    expect(as_browser.get_by_role("heading", name="Each pod gets 2 whole devices")).to_be_visible()
 
 
 def test_a_copy_is_what_the_download_gives(as_browser: Page, live_server: LiveServer, alice: User) -> None:
