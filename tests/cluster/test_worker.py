@@ -63,17 +63,22 @@ def wait_until(condition: Callable[[], bool], log: Path, seconds: float) -> floa
     pytest.fail(f"not within {seconds} s:\n{log.read_text(errors='replace')[-3000:]}")
 
 
-@pytest.mark.django_db(transaction=True)
-def test_a_worker_follows_the_cluster_and_stops_warm(cluster: Cluster, redis: str, tmp_path: Path) -> None:
+@pytest.fixture
+def kubeconfig(cluster: Cluster) -> Path:
+    """That of the worker's ServiceAccount, with the rights of the chart."""
+    teams = {"ml-team": ["ml-team"]}
     accounts = apply_roles(
-        cluster,
-        namespace="portico-system",
-        teams={"ml-team": ["ml-team"]},
-        driver_name="gpu.portico.dev",
-        prefix="portico:",
+        cluster, namespace="portico-system", teams=teams, driver_name="gpu.portico.dev", prefix="portico:"
     )
-    kubeconfig = cluster.service_account_kubeconfig(accounts.namespace, accounts.worker)
+    return cluster.service_account_kubeconfig(accounts.namespace, accounts.worker)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_follows_the_cluster_and_stops_warm(
+    cluster: Cluster, kubeconfig: Path, redis: str, tmp_path: Path
+) -> None:
     name, log = f"worker-{uuid.uuid4().hex[:8]}", tmp_path / "log"
+    device_class = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": name}}
 
     def known() -> bool:
         return ClusterObject.objects.filter(kind="DeviceClass", name=name).exists()
@@ -82,9 +87,7 @@ def test_a_worker_follows_the_cluster_and_stops_warm(cluster: Cluster, redis: st
         wait_until(lambda: not freshness().silent, log, 40)
         assert set(StreamCursor.objects.values_list("kind", flat=True)) == set(KINDS)
 
-        cluster.call(
-            "POST", CLASSES, {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": name}}
-        )
+        cluster.call("POST", CLASSES, device_class)
         wait_until(known, log, 5)
         cluster.call("DELETE", f"{CLASSES}/{name}")
         wait_until(lambda: not known(), log, 5)
@@ -93,3 +96,13 @@ def test_a_worker_follows_the_cluster_and_stops_warm(cluster: Cluster, redis: st
         assert process.wait(15) == 0
     assert set(StreamCursor.objects.values_list("lease_holder", flat=True)) == {""}
     assert "" not in StreamCursor.objects.values_list("resource_version", flat=True)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_single_worker_needs_no_broker(kubeconfig: Path, tmp_path: Path) -> None:
+    """With `memory://` its own timer nudges its own streams."""
+    log = tmp_path / "log"
+    with running_worker("memory://", kubeconfig, log) as process:
+        wait_until(lambda: not freshness().silent, log, 40)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(15) == 0
