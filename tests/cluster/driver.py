@@ -40,13 +40,21 @@ class NodeDriver:
         self._programs: dict[str, Program] = {}
 
     def __enter__(self) -> Self:
-        self.start("mpsd")
-        self.start("driver")
+        try:
+            self.start("mpsd")
+            self.start("driver")
+        except BaseException:
+            self.stop()
+            raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        for name in ("driver", "mpsd"):
-            self._programs.pop(name).stop()
+        self.stop()
+
+    def stop(self) -> None:
+        """End both, the driver first."""
+        while self._programs:
+            self._programs.popitem()[1].stop()
 
     @property
     def checkpoint(self) -> Path:

@@ -31,9 +31,17 @@ class PortalError(Exception):
 
 
 class Portal:
-    """One portal. `url` is where people find it; `api_server` may name a relay that stands before the API server."""
+    """One portal. `url` is where people find it. `web_kubeconfig` may lead through a relay before the API server."""
 
-    def __init__(self, cluster: Cluster, accounts: ServiceAccounts, *, database_url: str = "", port: int = 0) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        accounts: ServiceAccounts,
+        *,
+        web_kubeconfig: Path | None = None,
+        database_url: str = "",
+        port: int = 0,
+    ) -> None:
         self.cluster = cluster
         self._accounts = accounts
         self._web_port, self._redis_port = (port or free_ports(1)[0]), free_ports(1)[0]
@@ -41,30 +49,41 @@ class Portal:
         self._database_url = database_url or f"sqlite:///{self._folder / 'portico.sqlite3'}"
         self._secret = secrets.token_urlsafe(32)
         self._programs: list[Program] = []
-        self.web_kubeconfig = self._kubeconfig(accounts.web)
+        self.web_kubeconfig = web_kubeconfig or self._kubeconfig(accounts.web)
 
     @property
     def url(self) -> str:
         return f"http://{HOST}:{self._web_port}"
 
     def __enter__(self) -> Self:
+        try:
+            self._start_all()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """End everything that was started, the web first."""
+        while self._programs:
+            self._programs.pop().stop()
+
+    def _start_all(self) -> None:
         self._folder.mkdir(exist_ok=True)
         self._start("redis", _redis(self._redis_port), lambda: _redis_answers(self._redis_port))
         self.manage("migrate", "--verbosity=0")
         self._start("worker", [sys.executable, "-m", "celery", *_WORKER], None, self._kubeconfig(self._accounts.worker))
         self._start("web", [*_uvicorn(), "--port", str(self._web_port)], self._healthy, self.web_kubeconfig)
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        for program in reversed(self._programs):
-            program.stop()
 
     def manage(self, *arguments: str, text: str = "") -> str:
         """What a management command prints; PortalError with its own words where it fails."""
         done = subprocess.run(
             [sys.executable, CHECKOUT / "manage.py", *arguments],
             input=text,
-            env=self._environment(self.web_kubeconfig),
+            env={**self._environment(self.web_kubeconfig), "PORTICO_LOG_LEVEL": "WARNING"},
             cwd=CHECKOUT,
             capture_output=True,
             text=True,

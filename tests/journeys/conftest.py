@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cluster import build
-from tests.cluster.chart import apply_roles
+from tests.cluster.chart import ServiceAccounts, apply_roles
 from tests.cluster.cluster import Cluster
 from tests.cluster.driver import NodeDriver
 from tests.cluster.node import Node
@@ -20,9 +20,14 @@ PREFIX = "portico:"
 
 
 @pytest.fixture(scope="session")
-def node_driver(cluster: Cluster, node: Node) -> Iterator[NodeDriver]:
+def accounts(cluster: Cluster) -> ServiceAccounts:
+    """The chart's accounts and roles, with the namespaces of both teams."""
+    return apply_roles(cluster, namespace=SYSTEM, teams=TEAMS, driver_name=DRIVER_NAME, prefix=PREFIX)
+
+
+@pytest.fixture(scope="session")
+def node_driver(accounts: ServiceAccounts, node: Node) -> Iterator[NodeDriver]:
     """The driver `gpu.deckhouse.io` on `node-1`: eight H100 of stand-in silicon."""
-    accounts = apply_roles(cluster, namespace=SYSTEM, teams=TEAMS, driver_name=DRIVER_NAME, prefix=PREFIX)
     node.load_image(IMAGE, {"/bin/cudaclient": build.programs("cudaclient") / "cudaclient"})
     with NodeDriver(node, accounts, DRIVER_NAME) as running:
         yield running

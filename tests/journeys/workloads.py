@@ -28,6 +28,10 @@ class Workloads:
         """Resource claims that are not going away, by name."""
         return [claim for claim in self._list(CLAIMS, "resourceclaims") if _stays(claim)]
 
+    def templates(self) -> list[dict[str, Any]]:
+        """ResourceClaimTemplates, by name."""
+        return self._list(CLAIMS, "resourceclaimtemplates")
+
     def results(self, pod: str) -> list[dict[str, Any]]:
         """What the scheduler allocated for a pod, by template or by extended resource."""
         return [result for name in self._claim_names(pod) for result in self._allocated(name)]

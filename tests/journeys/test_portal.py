@@ -1,0 +1,206 @@
+"""The main job, in a browser: Alice asks for a quarter of a GPU, gets it, sees it, and gives it back.
+
+Real Chromium, uvicorn, Celery, Redis and PostgreSQL; the real API server, scheduler, kubelet and node driver. The
+portal's web process comes to the API server through a relay that records what it sends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from tests.browser import Looks
+from tests.cluster.chart import ServiceAccounts
+from tests.cluster.cluster import Cluster
+from tests.cluster.driver import NodeDriver
+from tests.cluster.portal import Portal
+from tests.cluster.relay import Relay
+from tests.journeys.overlay import manifests, overlaid
+from tests.journeys.workloads import Workloads
+
+PASSWORD = "quarter-of-a-gpu"
+NAMESPACE = "ml-team"
+CLASS = "nvidia-h100-mps"
+FORM = f"ns={NAMESPACE}&class={CLASS}"
+SECONDS = 60_000.0
+
+
+@pytest.fixture(scope="module")
+def relay(cluster: Cluster, accounts: ServiceAccounts) -> Iterator[Relay]:
+    cluster.service_account_kubeconfig(accounts.namespace, accounts.web)
+    with Relay(cluster.access(f"system:serviceaccount:{accounts.namespace}:{accounts.web}")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def portal(
+    cluster: Cluster,
+    accounts: ServiceAccounts,
+    node_driver: NodeDriver,
+    relay: Relay,
+    postgres: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Portal]:
+    """The portal with the demo's people, on PostgreSQL; the three published classes are there."""
+    for name in ("01-training-physical.yaml", "02-inference-mig.yaml", "03-small-mps-share.yaml"):
+        cluster.apply(*(document for document in manifests(name) if document["kind"] == "DeviceClass"))
+    kubeconfig = relay.kubeconfig(tmp_path_factory.mktemp("relay"))
+    with Portal(cluster, accounts, web_kubeconfig=kubeconfig, database_url=postgres) as running:
+        running.manage("seeddemo", "--password", PASSWORD)
+        yield running
+
+
+@pytest.fixture
+def team(cluster: Cluster, portal: Portal) -> Iterator[Workloads]:
+    workloads = Workloads(cluster, NAMESPACE)
+    yield workloads
+    workloads.clear()
+
+
+def sign_in(context: BrowserContext, portal: Portal, username: str) -> Page:
+    page = context.new_page()
+    page.set_default_timeout(SECONDS)
+    page.goto(f"{portal.url}/")
+    page.get_by_label("User name").fill(username)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url(f"{portal.url}/")
+    return page
+
+
+@pytest.fixture
+def alice(browser: Browser, portal: Portal) -> Iterator[Page]:
+    with browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True) as context:
+        yield sign_in(context, portal, "alice")
+
+
+@pytest.fixture
+def olga(browser: Browser, portal: Portal) -> Iterator[Page]:
+    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
+        yield sign_in(context, portal, "olga")
+
+
+def download(page: Page, label: str) -> bytes:
+    with page.expect_download() as waiting:
+        page.get_by_role("link", name=f"Download {label}").click()
+    return Path(waiting.value.path()).read_bytes()
+
+
+def shown_template(page: Page) -> str:
+    return page.locator("#text-template").text_content() or ""
+
+
+def run_as_alice(cluster: Cluster, pod: dict[str, Any]) -> None:
+    cluster.user_kubeconfig("portico:alice", [f"portico:{NAMESPACE}"])
+    cluster.kubectl("create", "--filename=-", user="portico:alice", input=yaml.safe_dump(pod))
+
+
+def test_from_the_form_to_a_running_pod_and_back(
+    alice: Page, olga: Page, portal: Portal, relay: Relay, cluster: Cluster, team: Workloads, looks: Looks
+) -> None:
+    # The form shows the files as they would be, while she types.
+    alice.goto(f"{portal.url}/request/?{FORM}")
+    looks.at(alice, "request-empty")
+    alice.get_by_label("Name", exact=True).fill("reranker")
+    expect(alice.locator("#text-template")).to_contain_text("name: reranker")
+    alice.get_by_label("Share, in percent").fill("25")
+    expect(alice.locator("#text-template")).to_contain_text('sharePercent: "25"')
+    looks.at(alice, "request")
+    page_text, file = shown_template(alice), download(alice, "template.yaml")
+    alice.get_by_text("Pod", exact=True).click()
+    snippet = yaml.safe_load(download(alice, "pod.yaml"))
+
+    # Create: the same bytes on the page, in the file, and in what the API server was sent.
+    alice.get_by_role("button", name="Create the template").click()
+    alice.wait_for_url("**/requests/*/")
+    request_url = alice.url
+    (sent,) = [each for each in relay.writes() if each.path.endswith("/resourceclaimtemplates")]
+    assert sent.body == file
+    assert page_text.strip() == file.decode().strip()
+    assert sent.header("Impersonate-User") == ["portico:alice"]
+    looks.at(alice, "request-created")
+
+    # The page's own snippet, started by Alice; the page follows by itself.
+    run_as_alice(cluster, overlaid(snippet))
+    team.await_running(1)
+    (result,) = team.results("reranker")
+    assert result["consumedCapacity"]["sharePercent"] == "25"
+    expect(alice.locator("#progress")).to_contain_text("In use", timeout=SECONDS)
+    expect(alice.locator("#progress")).to_contain_text(f"node-1/{result['device']}")
+    looks.at(alice, "request-in-use")
+    alice.goto(f"{portal.url}/claims/")
+    expect(alice.get_by_role("row").filter(has_text="reranker")).to_contain_text("25 %")
+    looks.at(alice, "claims")
+
+    # The operator sees who holds the device.
+    olga.goto(f"{portal.url}/devices/?q={result['device']}")
+    row = olga.get_by_role("row").filter(has_text=result["device"]).first
+    expect(row).to_contain_text("ml-team")
+    expect(row).to_contain_text("25 %")
+    looks.at(olga, "devices")
+    olga.goto(f"{portal.url}/devices/{result['driver']}/{result['pool']}/{result['device']}/")
+    expect(olga.locator("main")).to_contain_text("reranker")
+    looks.at(olga, "device")
+
+    # Back: the pod, then the request; both are seen gone.
+    cluster.kubectl("delete", "pod", "reranker", f"--namespace={NAMESPACE}", user="portico:alice")
+    alice.goto(f"{portal.url}/claims/")
+    expect(alice.get_by_role("row").filter(has_text="reranker")).to_have_count(0, timeout=SECONDS)
+    alice.goto(request_url)
+    alice.get_by_role("link", name="Delete").click()
+    looks.at(alice, "withdraw")
+    alice.get_by_role("button", name="Delete the template").click()
+    expect(alice.locator("main")).to_contain_text("Gone", timeout=SECONDS)
+    team.await_gone("resourceclaimtemplates", "reranker")
+    alice.goto(f"{portal.url}/requests/")
+    looks.at(alice, "requests")
+
+
+def test_all_of_it_works_without_javascript(browser: Browser, portal: Portal, team: Workloads) -> None:
+    with browser.new_context(java_script_enabled=False, accept_downloads=True) as context:
+        page = sign_in(context, portal, "alice")
+        page.goto(f"{portal.url}/request/?{FORM}")
+        page.get_by_label("Name", exact=True).fill("plain")
+        page.get_by_label("Share, in percent").fill("50")
+        page.get_by_role("button", name="Update").click()
+        assert "name: plain" in shown_template(page)
+        page.get_by_role("button", name="Create the template").click()
+        page.wait_for_url("**/requests/*/")
+        assert [item["metadata"]["name"] for item in team.templates()] == ["plain"]
+        page.get_by_role("link", name="Delete").click()
+        page.get_by_role("button", name="Delete the template").click()
+        assert team.templates() == []
+
+
+def test_the_audit_log_knows_a_person_for_every_write(cluster: Cluster, accounts: ServiceAccounts) -> None:
+    """After the tests above: whatever the portal's accounts wrote, they wrote as somebody."""
+    ours = {f"system:serviceaccount:{accounts.namespace}:{name}" for name in (accounts.web, accounts.worker)}
+    writes = [
+        event
+        for event in cluster.audit()
+        if event["user"]["username"] in ours and event["verb"] not in ("get", "list", "watch")
+    ]
+
+    assert {event["user"]["username"].rpartition(":")[2] for event in writes} == {accounts.web}
+    assert {event.get("impersonatedUser", {}).get("username") for event in writes} == {"portico:alice"}
+    assert {event["verb"] for event in writes} == {"create", "delete"}
+
+
+def test_pages_that_are_empty_and_pages_of_others(browser: Browser, portal: Portal, looks: Looks) -> None:
+    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
+        page = context.new_page()
+        page.goto(f"{portal.url}/")
+        looks.at(page, "sign-in")
+    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
+        charlie = sign_in(context, portal, "charlie")
+        looks.at(charlie, "home")
+        charlie.goto(f"{portal.url}/claims/")
+        looks.at(charlie, "claims-empty")
+        charlie.goto(f"{portal.url}/devices/")
+        assert NAMESPACE not in (charlie.locator("main").text_content() or "")
+        looks.at(charlie, "devices-of-others")
