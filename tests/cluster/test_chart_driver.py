@@ -54,14 +54,14 @@ def slice_of(name: str, node: str | None, driver: str = DRIVER_NAME) -> dict[str
 
 
 @pytest.fixture
-def foreign_slice(cluster: Cluster, nodes: None) -> Iterator[str]:  # noqa: ARG001  # its node must be there
+def foreign_slice(cluster: Cluster, nodes: None) -> Iterator[str]:  # its node must be there
     cluster.call("POST", SLICES, slice_of("chart-foreign", OTHER_NODE))
     yield "chart-foreign"
     cluster.call("DELETE", f"{SLICES}/chart-foreign")
 
 
 @pytest.fixture
-def driver(cluster: Cluster, accounts: ServiceAccounts, nodes: None) -> str:  # noqa: ARG001  # as above
+def driver(cluster: Cluster, accounts: ServiceAccounts, nodes: None) -> str:  # as above
     """The driver's user name, with the token that its pod on NODE has."""
     cluster.service_account_kubeconfig(accounts.namespace, accounts.driver, node=NODE)
     return driver_user(accounts)
@@ -122,7 +122,7 @@ def allocation(node: str) -> dict[str, Any]:
 
 
 @pytest.fixture(params=[NODE, OTHER_NODE])
-def held_node(cluster: Cluster, accounts: ServiceAccounts, request: pytest.FixtureRequest) -> Iterator[str]:  # noqa: ARG001
+def held_node(cluster: Cluster, accounts: ServiceAccounts, request: pytest.FixtureRequest) -> Iterator[str]:
     """A claim that is allocated on this node, as the scheduler would have done it."""
     claim = {
         "apiVersion": "resource.k8s.io/v1",
