@@ -35,14 +35,24 @@ _ITEMS = (
 )
 
 
+_OPERATE = (("People", "/people/", "people"),)
+
+
 def chrome(request: HttpRequest) -> dict[str, Any]:
     """Context of `base.html`."""
     return {
-        "nav": [NavItem(label, path, icon, _here(request.path, path)) for label, path, icon in _ITEMS],
+        "nav": SimpleLazyObject(lambda: _nav(request)),
         "spaces": SimpleLazyObject(lambda: _spaces(request)),
         "request_id": request.META.get("REQUEST_ID", ""),
         "version": settings.VERSION,
     }
+
+
+def _nav(request: HttpRequest) -> list[NavItem]:
+    """The entries; a group that this person can't use is absent as a whole."""
+    operates = isinstance(request.user, User) and request.user.is_operator
+    items = (*_ITEMS, *(_OPERATE if operates else ()))
+    return [NavItem(label, path, icon, _here(request.path, path)) for label, path, icon in items]
 
 
 def _here(current: str, path: str) -> bool:

@@ -29,3 +29,13 @@ def team_of_namespace(namespace: str) -> Team | None:
 def leads(user: User, namespace: str) -> bool:
     """Whether the user is a lead of the team that works in that namespace."""
     return Membership.objects.filter(user=user, role=Role.LEAD, team__namespaces__namespace=namespace).exists()
+
+
+def teams_with_people() -> list[Team]:
+    """Every team with its namespaces and members. Four queries, whatever their number."""
+    return list(Team.objects.prefetch_related("namespaces", "memberships__user"))
+
+
+def people_without_team() -> list[User]:
+    """Operators and guests, by name. One query."""
+    return list(User.objects.filter(memberships=None).order_by("username"))

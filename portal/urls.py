@@ -10,6 +10,7 @@ portal_patterns: list[URLPattern | URLResolver] = [
     path("sign-in/", views.sign_in, name="sign-in"),
     path("sign-out/", views.sign_out, name="sign-out"),
     path("namespace/", views.choose_namespace, name="choose-namespace"),
+    path("people/", views.people, name="people"),
     path("healthz", views.healthz, name="healthz"),
     path("readyz", views.readyz, name="readyz"),
     path("version", views.version, name="version"),

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth.views import LoginView, LogoutView
 from django.core.exceptions import PermissionDenied
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_POST, require_safe
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from portal.http import SignedInRequest, require_namespace, safe_next, signed_in
+from portal.forms import PersonForm
+from portal.http import SignedInRequest, operator_required, require_namespace, safe_next, signed_in
+from portal.selectors import people_without_team, teams_with_people
+from portal.services.add_person import add_person
+from portal.services.join_team import join_team
 
+SEE_OTHER = 303
+UNPROCESSABLE = 422
 UNAVAILABLE = 503
 
 sign_in = LoginView.as_view(template_name="portal/sign_in.html", redirect_authenticated_user=True)
@@ -27,6 +35,27 @@ def choose_namespace(request: SignedInRequest) -> HttpResponse:
     require_namespace(request, namespace)
     request.session["namespace"] = namespace
     return HttpResponseRedirect(safe_next(request, request.POST.get("next", "")))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@operator_required
+def people(request: SignedInRequest) -> HttpResponse:
+    """Teams with their people, and the form that adds a person."""
+    form = PersonForm(request.POST if request.method == "POST" else None)
+    if request.method == "POST" and form.is_valid():
+        return _add(request, form)
+    context = {"form": form, "errors": form.faults(), "teams": teams_with_people(), "others": people_without_team()}
+    return render(request, "portal/people.html", context, status=UNPROCESSABLE if form.errors else 200)
+
+
+@transaction.atomic
+def _add(request: SignedInRequest, form: PersonForm) -> HttpResponse:
+    user = add_person(**form.person())
+    team = form.cleaned_data["team"]
+    if team:
+        join_team(user=user, team=team, role=form.cleaned_data["role"])
+    messages.success(request, f"{user} may sign in{f' and belongs to {team}' if team else ''}.")
+    return HttpResponseRedirect(reverse("portal:people"), status=SEE_OTHER)
 
 
 @require_safe

@@ -116,6 +116,20 @@ def test_refusals(open_as: Open, alice: User, looks: Looks, faults: list[str]) -
     faults.clear()
 
 
+@pytest.mark.usefixtures("alice", "gus")
+def test_people(open_as: Open, olga: User, looks: Looks, faults: list[str]) -> None:
+    in_step()
+    page = open_as(olga)
+    page.goto("/people/")
+    looks.at(page, "people")
+    page.get_by_label("User name").fill("system:admin")
+    page.get_by_role("button", name="Add").click()
+    expect(page.get_by_role("alert")).to_be_focused()
+    looks.at(page, "people-refused")
+    assert len(faults) == 1  # the browser's own note about the 422
+    faults.clear()
+
+
 @pytest.mark.usefixtures("alice")
 def test_signing_in(browser: Browser, live_server: LiveServer, looks: Looks) -> None:
     context = browser.new_context(base_url=live_server.url)
