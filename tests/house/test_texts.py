@@ -8,7 +8,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 HOUSES = ("dra", "portal", "gpuinventory", "claims", "nodedriver", "simulator")
-FOREIGN = re.compile(r"(?<![\w}>])/root/|/opt/wheels|/work/|pypi\.org|pythonhosted|registry\.npmjs|proxy\.golang|deb\.debian")
+FOREIGN = re.compile(
+    r"(?<![\w}>])/root/|/opt/wheels|/work/|pypi\.org|pythonhosted|registry\.npmjs|proxy\.golang|deb\.debian"
+)
 NOT_TEXT = {".png", ".woff2", ".ico", ".sum"}
 
 
