@@ -22,6 +22,8 @@ class PersonForm(_UserForm):
     team = forms.ModelChoiceField(Team.objects.all(), required=False, empty_label="No team")
     role = forms.ChoiceField(choices=Role.choices, initial=Role.REQUESTER)
 
+    field_order = ("username", "password", "team", "role", "is_operator")
+
     class Meta:
         model = User
         fields = ("username", "is_operator")
