@@ -24,8 +24,9 @@
 
   document.addEventListener("htmx:error", unanswered);
   document.addEventListener("htmx:response:error", unanswered);
-  document.addEventListener("input", edited);
-  document.addEventListener("change", edited);
+  /* Caught on the way down, since on "change" htmx asks at once: the count must stand before it does. */
+  document.addEventListener("input", edited, true);
+  document.addEventListener("change", edited, true);
   document.addEventListener("htmx:config:request", (event) => { if (event.target.id === "wish") asked = edits; });
   document.addEventListener("htmx:after:swap", () => { if (asked !== edits) hold(); });
 })();
