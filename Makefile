@@ -12,7 +12,7 @@ DEMO_VENV := build/demo-venv
 NODE ?= 1
 FULL ?= 0
 DJANGO_TESTS := tests/portal tests/gpuinventory tests/claims
-SERVICES := cluster or node or browser or postgres or redis
+SERVICES := cluster or node or browser or postgres or redis or programs
 export PORTICO_NODE := $(NODE)
 
 help:
@@ -49,7 +49,7 @@ go-builds: $(VENV)/.installed
 
 test: packages go-builds check
 	$(BIN)/python -m pytest -m "($(SERVICES)) and not slow" --durations=15
-	PORTICO_TEST_DATABASE=postgres $(BIN)/python -m pytest -q $(DJANGO_TESTS) -m "not slow"
+	$(BIN)/python -m tests.services postgres -- $(BIN)/python -m pytest -q $(DJANGO_TESTS) -m "not (slow or browser)"
 	@if [ "$(FULL)" = 1 ]; then $(BIN)/python -m pytest -m slow --durations=15; fi
 
 demo: $(DEMO_VENV)/.installed

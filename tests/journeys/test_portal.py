@@ -112,7 +112,7 @@ def test_from_the_form_to_a_running_pod_and_back(
     expect(alice.locator("#text-template")).to_contain_text('sharePercent: "25"')
     looks.at(alice, "request")
     page_text, file = shown_template(alice), download(alice, "template.yaml")
-    alice.get_by_text("Pod", exact=True).click()
+    alice.locator("label.tab", has_text="Pod").click()
     snippet = yaml.safe_load(download(alice, "pod.yaml"))
 
     # Create: the same bytes on the page, in the file, and in what the API server was sent.
@@ -155,9 +155,9 @@ def test_from_the_form_to_a_running_pod_and_back(
     alice.get_by_role("link", name="Delete").click()
     looks.at(alice, "withdraw")
     alice.get_by_role("button", name="Delete the template").click()
-    expect(alice.locator("main")).to_contain_text("Gone", timeout=SECONDS)
-    team.await_gone("resourceclaimtemplates", "reranker")
-    alice.goto(f"{portal.url}/requests/")
+    expect(alice.get_by_role("status")).to_contain_text("The template reranker in ml-team was deleted.")
+    expect(alice.get_by_role("row").filter(has_text="reranker")).to_contain_text("Withdrawn")
+    assert team.templates() == []
     looks.at(alice, "requests")
 
 

@@ -15,6 +15,8 @@ from simulator.silicon.state import with_gpu
 from tests.nodedriver.claims import allocated, given, gpu_config, mps, of_claim, of_class
 from tests.nodedriver.machine import CLAIMS, Machine, wait_until
 
+pytestmark = pytest.mark.programs
+
 A, B = "aaaaaaaa-0000-4000-8000-000000000000", "bbbbbbbb-0000-4000-8000-000000000000"
 MIG = "gpu-0-mig-3g40gb-4"
 CREATE, CREATE_COMPUTE = "nvmlDeviceCreateGpuInstanceWithPlacement", "nvmlGpuInstanceCreateComputeInstance"

@@ -17,6 +17,8 @@ from tests.nodedriver.claims import allocated, given
 from tests.nodedriver.machine import wait_until
 from tests.nodedriver.node import DriverNode
 
+pytestmark = pytest.mark.programs
+
 UID, NEIGHBOUR = "aaaaaaaa-0000-4000-8000-000000000000", "bbbbbbbb-0000-4000-8000-000000000000"
 STALL_MS = 60_000
 WHOLE_MIG = allocated(given("gpu-0-mig-3g40gb-4", 100), uid=UID)

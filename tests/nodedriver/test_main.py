@@ -16,6 +16,8 @@ from tests.nodedriver.claims import DRIVER, NODE, allocated, given, gpu_config, 
 from tests.nodedriver.machine import CHECKOUT, CLAIMS, short_folder, wait_until
 from tests.nodedriver.node import SLICES, DriverNode
 
+pytestmark = pytest.mark.programs
+
 A, B, C = (f"{letter * 8}-0000-4000-8000-000000000000" for letter in "abc")
 MIG = "gpu-0-mig-3g40gb-4"
 

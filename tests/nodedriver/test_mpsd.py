@@ -19,6 +19,8 @@ from nodedriver.ports import MpsDaemonSpec, MpsError
 from simulator.silicon.hardware import ComputeMode
 from tests.nodedriver.mps import MpsBench, eventually
 
+pytestmark = pytest.mark.programs
+
 GIB = 2**30
 
 

@@ -15,6 +15,8 @@ from simulator.silicon.hardware import ComputeMode
 from tests.simulator.machines import Machine
 from tests.simulator.mps import PATIENCE_SECONDS, Mps, await_true
 
+pytestmark = pytest.mark.programs
+
 GIB = 1024**3
 NOWHERE = {"CUDA_MPS_PIPE_DIRECTORY": "/nonexistent"}
 

@@ -15,6 +15,8 @@ from simulator.silicon.state import State
 from simulator.silicon.tree import Tree
 from tests.simulator.mps import CHECKOUT, PATIENCE_SECONDS, await_true
 
+pytestmark = pytest.mark.programs
+
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
