@@ -20,6 +20,7 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.driver import NodeDriver
 from tests.cluster.portal import Portal
 from tests.cluster.relay import Relay
+from tests.cluster.waiting import wait_until
 from tests.journeys.overlay import manifests, overlaid
 from tests.journeys.workloads import Workloads
 
@@ -85,6 +86,16 @@ def olga(browser: Browser, portal: Portal) -> Iterator[Page]:
         yield sign_in(context, portal, "olga")
 
 
+def open_form(page: Page, portal: Portal) -> None:
+    """The form with the class chosen; a worker that has just started may not have read the classes yet."""
+
+    def is_offered() -> bool:
+        page.goto(f"{portal.url}/request/?{FORM}")
+        return page.get_by_role("radio", name=CLASS).count() == 1
+
+    wait_until(is_offered, f"{CLASS} on the form", pause=0.5)
+
+
 def download(page: Page, label: str) -> bytes:
     with page.expect_download() as waiting:
         page.get_by_role("link", name=f"Download {label}").click()
@@ -104,7 +115,7 @@ def test_from_the_form_to_a_running_pod_and_back(
     alice: Page, olga: Page, portal: Portal, relay: Relay, cluster: Cluster, team: Workloads, looks: Looks
 ) -> None:
     # The form shows the files as they would be, while she types.
-    alice.goto(f"{portal.url}/request/?{FORM}")
+    open_form(alice, portal)
     looks.at(alice, "request-empty")
     alice.get_by_label("Name", exact=True).fill("reranker")
     expect(alice.locator("#text-template")).to_contain_text("name: reranker")
@@ -164,7 +175,7 @@ def test_from_the_form_to_a_running_pod_and_back(
 def test_all_of_it_works_without_javascript(browser: Browser, portal: Portal, team: Workloads) -> None:
     with browser.new_context(java_script_enabled=False, accept_downloads=True) as context:
         page = sign_in(context, portal, "alice")
-        page.goto(f"{portal.url}/request/?{FORM}")
+        open_form(page, portal)
         page.get_by_label("Name", exact=True).fill("plain")
         page.get_by_label("Share, in percent").fill("50")
         page.get_by_role("button", name="Update").click()
