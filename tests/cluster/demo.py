@@ -8,26 +8,19 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
 import threading
-from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
-from uuid import NAMESPACE_OID, uuid5
 
 import yaml
 
-from dra.objects import OwnerReference, to_json
-from dra.slices import PoolContent, changes
-from nodedriver.facts import GpuFacts, GpuUUID
-from nodedriver.inventory import take_inventory
 from tests.cluster import build
 from tests.cluster.chart import HelmError, apply_roles
 from tests.cluster.cluster import Cluster, ClusterError
 from tests.cluster.driver import NodeDriver
-from tests.cluster.hardware import facts_of
+from tests.cluster.hardware import facts_of, slices_for
 from tests.cluster.hollow import HollowNodes
 from tests.cluster.node import NEEDS_ROOT, Node
 from tests.cluster.portal import Portal, PortalError
@@ -38,7 +31,7 @@ DRIVER_NAME = "gpu.portico.dev"
 TEAMS = {"ml-team": ["ml-team"], "inference-team": ["inference-team"]}
 HOLLOW = tuple(f"node-{number}" for number in range(2, 9))
 CLASSES = Path(__file__).parent / "demo-classes.yaml"
-PORT = 8000
+PORT = 8000  # where it is free
 
 
 def main() -> int:
@@ -74,22 +67,17 @@ def start(stack: ExitStack) -> Portal:
     driver = stack.enter_context(NodeDriver(node, accounts, DRIVER_NAME))
     say("adding seven hollow nodes …")
     facts = facts_of(driver.tree)
-    HollowNodes(cluster).make(HOLLOW, lambda name: slices_of(cluster, name, facts), cordoned=True)
+    HollowNodes(cluster).make(HOLLOW, lambda name: slices_for(cluster, DRIVER_NAME, name, facts), cordoned=True)
     say("starting the portal and its worker …")
-    portal = stack.enter_context(Portal(cluster, accounts, port=PORT))
-    say(portal.manage("seeddemo").strip())
+    portal = stack.enter_context(Portal(cluster, accounts, port=PORT if is_free(PORT) else 0))
+    say(f"people, by name and password:\n{portal.manage('seeddemo').rstrip()}")
     return portal
 
 
-def slices_of(cluster: Cluster, node: str, facts: Sequence[GpuFacts]) -> list[Mapping[str, Any]]:
-    """What the driver would publish for a node with the same cards under other UUIDs."""
-    own = tuple(replace(gpu, uuid=GpuUUID(f"GPU-{uuid5(NAMESPACE_OID, f'{node}/{gpu.uuid}')}")) for gpu in facts)
-    ranks = {gpu.pci_address: rank for rank, gpu in enumerate(own)}
-    uid = cluster.call("GET", f"/api/v1/nodes/{node}")["metadata"]["uid"]
-    owner = OwnerReference(api_version="v1", kind="Node", name=node, uid=uid, controller=True)
-    inventory = take_inventory(DRIVER_NAME, own, ranks)
-    pool = PoolContent(driver=DRIVER_NAME, node=node, owner=owner, slices=inventory.slices)
-    return [to_json(slice_) for slice_ in changes(pool, ()).create]
+def is_free(port: int) -> bool:
+    """Whether nobody listens there now."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0
 
 
 def say(text: str) -> None:
