@@ -12,12 +12,13 @@ DEMO_VENV := build/demo-venv
 NODE ?= 1
 FULL ?= 0
 DJANGO_TESTS := tests/portal tests/gpuinventory tests/claims
+PROPERTIES := tests/dra tests/claims tests/nodedriver tests/simulator
 SERVICES := cluster or node or browser or postgres or redis or programs
 export PORTICO_NODE := $(NODE)
 
 help:
 	@echo "make demo    the portal, its workers and a node driver on a cluster of their own; prints one address"
-	@echo "make test    everything: installs and starts what the tests need (FULL=1: also what takes long, NODE=0: no kubelet)"
+	@echo "make test    everything: installs and starts what the tests need (FULL=1: property tests look at far more examples, NODE=0: no kubelet)"
 	@echo "make check   the quick part of test: format, lint, types, import contracts, pure tests"
 	@echo "make bench NAME=echo    one benchmark, against a peer or a floor of the same run"
 
@@ -38,7 +39,7 @@ check: $(VENV)/.installed
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q -m "not ($(SERVICES) or slow)"
+	$(BIN)/python -m pytest -q -m "not ($(SERVICES))"
 
 packages:
 	@scripts/system-packages "make test" runc busybox-static iproute2 openssl postgresql redis-server chromium git
@@ -48,9 +49,9 @@ go-builds: $(VENV)/.installed
 	$(BIN)/python -m tests.cluster.build --all
 
 test: packages go-builds check
-	$(BIN)/python -m pytest -m "($(SERVICES)) and not slow" --durations=15
-	$(BIN)/python -m tests.services postgres -- $(BIN)/python -m pytest -q $(DJANGO_TESTS) -m "not (slow or browser)"
-	@if [ "$(FULL)" = 1 ]; then $(BIN)/python -m pytest -m slow --durations=15; fi
+	$(BIN)/python -m pytest -m "$(SERVICES)" --durations=15
+	$(BIN)/python -m tests.services postgres -- $(BIN)/python -m pytest -q $(DJANGO_TESTS) -m "not (browser or programs)"
+	@if [ "$(FULL)" = 1 ]; then set -x; $(BIN)/python -m pytest -q -m "not ($(SERVICES))" --hypothesis-profile=long $(PROPERTIES); fi
 
 demo: $(DEMO_VENV)/.installed
 	@scripts/check-go
