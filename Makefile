@@ -42,7 +42,7 @@ check: $(VENV)/.installed
 	$(BIN)/python -m pytest -q -m "not ($(SERVICES))"
 
 packages:
-	@scripts/system-packages "make test" runc busybox-static iproute2 openssl postgresql redis-server chromium git
+	@scripts/system-packages "make test" runc busybox-static iproute2 openssl postgresql redis-server chromium fonts-dejavu-core git
 
 go-builds: $(VENV)/.installed
 	@scripts/check-go

@@ -5,7 +5,6 @@ The wording of quota, policy and webhook refusals is matched by substring only (
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from claims.refusals import Code, Refusal, refuse
@@ -18,9 +17,6 @@ from dra.kube.errors import (
     UnreachableError,
 )
 from dra.kube.requests import Person
-
-# A library's own object in a sentence says nothing to people: "HTTPConnection(host='127.0.0.1', port=1): ".
-_OBJECT = re.compile(r"\b[A-Z]\w+\([^()]*\): ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +43,7 @@ def refusal_of(error: KubeError, attempt: Attempt) -> Refusal:
     upstream = str(error)
     match error:
         case UnreachableError():
-            return refuse(Code.CLUSTER_SILENT, upstream=_OBJECT.sub("", upstream))
+            return refuse(Code.CLUSTER_SILENT, upstream=upstream)
         case BusyError():
             return refuse(Code.CLUSTER_BUSY, upstream=upstream)
         case AlreadyExistsError():

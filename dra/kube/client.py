@@ -77,7 +77,7 @@ class KubeClient:
                 *lines, rest = (rest + chunk).split(b"\n")
                 yield from (line for line in lines if line)
         except HTTPError as error:
-            raise UnreachableError(f"the stream from {self.server} broke: {error}") from error
+            raise UnreachableError(f"the stream from {self.server} broke: {_reason(error)}") from error
 
     def _open(self, request: Request, *, preload: bool, read_timeout: float) -> urllib3.BaseHTTPResponse:
         query = f"?{urlencode(request.query)}" if request.query else ""
@@ -92,7 +92,7 @@ class KubeClient:
                 timeout=urllib3.Timeout(connect=self._timeout, read=read_timeout),
             )
         except HTTPError as error:
-            raise UnreachableError(f"no answer from {self.server}: {error}") from error
+            raise UnreachableError(f"no answer from {self.server}: {_reason(error)}") from error
 
     def _headers(self, request: Request) -> urllib3.HTTPHeaderDict:
         headers = urllib3.HTTPHeaderDict({"Accept": "application/json"})
@@ -102,3 +102,15 @@ class KubeClient:
         for name, value in request.headers:
             headers.add(name, value)
         return headers
+
+
+def _reason(error: BaseException) -> str:
+    """The system's own words for it (such as "Connection refused"), without the library's objects around them."""
+    inner: BaseException | None = error
+    while inner is not None:
+        if isinstance(inner, OSError) and inner.strerror:
+            return inner.strerror
+        inner = inner.__cause__ or inner.__context__
+    return (
+        "it did not answer in time" if isinstance(error, TimeoutError | urllib3.exceptions.TimeoutError) else str(error)
+    )

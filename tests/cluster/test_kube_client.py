@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator
 
 import pytest
@@ -118,10 +119,23 @@ def test_no_server_is_told_with_its_address() -> None:
     (port,) = free_ports(1)
     client = KubeClient(Configuration(host=f"https://127.0.0.1:{port}"), timeout=2)
 
-    with pytest.raises(UnreachableError, match=rf"no answer from https://127.0.0.1:{port}"):
+    with pytest.raises(UnreachableError, match=rf"^no answer from https://127.0.0.1:{port}: Connection refused$"):
         client.send(requests.get(NODES, "n"))
     with pytest.raises(UnreachableError), client.stream(requests.watch(NODES)):
         pass
+
+
+def test_a_server_that_says_nothing_is_told_so() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        client = KubeClient(Configuration(host=f"http://127.0.0.1:{silent.getsockname()[1]}"), timeout=0.2)
+
+        with pytest.raises(UnreachableError, match=r"it did not answer in time$"):
+            client.send(requests.get(NODES, "n"))
+
+
+def test_a_certificate_of_somebody_else_is_told_so(cluster: Cluster) -> None:
+    with pytest.raises(UnreachableError, match="certificate verify failed"):
+        KubeClient(Configuration(host=cluster.url)).send(requests.get(NODES, "n"))
 
 
 def test_without_any_configuration_the_reason_is_said() -> None:
