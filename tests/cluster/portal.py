@@ -12,6 +12,7 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -31,7 +32,7 @@ class PortalError(Exception):
 
 
 class Portal:
-    """One portal. `url` is where people find it. `web_kubeconfig` may lead through a relay before the API server."""
+    """One portal. `url` is where people find it, `started` when it was made. `web_kubeconfig` may lead through a relay before the API server."""
 
     def __init__(
         self,
@@ -49,6 +50,7 @@ class Portal:
         self._database_url = database_url or f"sqlite:///{self._folder / 'portico.sqlite3'}"
         self._secret = secrets.token_urlsafe(32)
         self._programs: list[Program] = []
+        self.started = datetime.now(UTC)
         self.web_kubeconfig = web_kubeconfig or self._kubeconfig(accounts.web)
 
     @property

@@ -54,8 +54,8 @@ def test_any_name_can_be_a_user(cluster: Cluster) -> None:
 
 
 def test_an_unknown_user_is_an_error_here(cluster: Cluster) -> None:
-    with pytest.raises(ClusterError, match="nobody made the user portico:nobody"):
-        cluster.kubectl("get", "pods", user="portico:nobody")
+    with pytest.raises(ClusterError, match="nobody made the user portico:never-made"):
+        cluster.kubectl("get", "pods", user="portico:never-made")
 
 
 def test_a_token_bound_to_a_node_names_it(cluster: Cluster, hollow_nodes: HollowNodes) -> None:
@@ -93,15 +93,15 @@ def test_clients_verify_the_server_by_the_clusters_own_authority(
 
 def test_the_audit_log_tells_who_wrote_as_whom(cluster: Cluster) -> None:
     document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "audited"}}
-    headers = ["--as=portico:alice", "--as-group=portico:team-a"]
-    with pytest.raises(ClusterError, match="portico:alice"):
+    headers = ["--as=portico:auditee", "--as-group=portico:team-a"]
+    with pytest.raises(ClusterError, match="portico:auditee"):
         cluster.kubectl("create", "--filename=-", *headers, input=json.dumps(document))
 
-    def of_alice(event: dict[str, Any]) -> bool:
+    def of_auditee(event: dict[str, Any]) -> bool:
         impersonated: str | None = event.get("impersonatedUser", {}).get("username")
-        return event["verb"] == "create" and impersonated == "portico:alice"
+        return event["verb"] == "create" and impersonated == "portico:auditee"
 
-    (event,) = [event for event in cluster.audit() if of_alice(event)]
+    (event,) = [event for event in cluster.audit() if of_auditee(event)]
     assert event["user"]["username"] == "admin"
     assert event["impersonatedUser"]["groups"] == ["portico:team-a", "system:authenticated"]
     assert event["requestURI"].startswith("/api/v1/namespaces/default/configmaps")
