@@ -32,7 +32,10 @@ class PortalError(Exception):
 
 
 class Portal:
-    """One portal. `url` is where people find it, `started` when it was made. `web_kubeconfig` may lead through a relay before the API server."""
+    """One portal. `url` is where people find it, `started` when it was made.
+
+    `web_kubeconfig` may lead through a relay before the API server.
+    """
 
     def __init__(
         self,
