@@ -53,6 +53,7 @@ def machine(cluster: Cluster, accounts: ServiceAccounts, driver_client: KubeClie
         made.start_supervisor()
         yield made
         made.close()
+    cluster.kubectl("delete", "resourceclaims", "--all", f"--namespace={NAMESPACE}")
 
 
 @pytest.fixture

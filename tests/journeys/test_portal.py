@@ -149,8 +149,8 @@ def test_from_the_form_to_a_running_pod_and_back(
     looks.at(alice, "claims")
 
     # The operator sees who holds the device.
-    olga.goto(f"{portal.url}/devices/?q={result['device']}")
-    row = olga.get_by_role("row").filter(has_text=result["device"]).first
+    olga.goto(f"{portal.url}/devices/?q=reranker")
+    row = olga.get_by_role("row").filter(has_text=result["device"])
     expect(row).to_contain_text("ml-team")
     expect(row).to_contain_text("25 %")
     looks.at(olga, "devices")

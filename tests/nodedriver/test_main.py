@@ -1,6 +1,5 @@
 """The driver as a process: what it publishes, how it answers, what it writes into claims, how it starts and ends."""
 
-import asyncio
 import json
 import os
 import subprocess
@@ -141,13 +140,10 @@ def test_unreadable_checkpoint_is_reported_and_taints_its_cards(driver_node: Dri
 
 
 def test_a_refused_registration_ends_the_process(driver_node: DriverNode) -> None:
-    async def refuse() -> None:
-        options = [("grpc.default_authority", "localhost")]
-        async with grpc.aio.insecure_channel(f"unix://{driver_node.registration_socket}", options=options) as channel:
-            status = api_pb2.RegistrationStatus(plugin_registered=False, error="another endpoint is registered")
-            await api_pb2_grpc.RegistrationStub(channel).NotifyRegistrationStatus(status)
-
-    asyncio.run(refuse())
+    options = [("grpc.default_authority", "localhost")]
+    with grpc.insecure_channel(f"unix://{driver_node.registration_socket}", options=options) as channel:
+        status = api_pb2.RegistrationStatus(plugin_registered=False, error="another endpoint is registered")
+        api_pb2_grpc.RegistrationStub(channel).NotifyRegistrationStatus(status, timeout=10)
     assert driver_node.await_end("driver") == 1
     assert logged(driver_node)[-1]["reason"] == "another endpoint is registered"
 
