@@ -131,7 +131,7 @@ def test_a_daemon_has_a_dev_shm_of_its_own(bench: MpsBench) -> None:
     (daemon,) = bench.daemons()
     assert status.shared_memory
     (Path(status.shared_memory) / "probe").write_text("seen")
-    assert Path(f"/proc/{daemon.pid}/root/dev/shm/probe").read_text() == "seen"
+    assert Path("/proc", str(daemon.pid), "root", "dev/shm/probe").read_text() == "seen"
     assert not Path("/dev/shm/probe").exists()
 
 
