@@ -13,6 +13,8 @@ from dra.names import DeviceID
 from dra.objects import ResourceClaim
 from portal.badge import Badge
 
+# Who holds a share to its limits, by the word that our driver writes into the claim's device status (`enforcedBy`).
+LIMITS_HELD_BY = {"Server": "the MPS server", "ClientEnvironment": "the container's environment"}
 POD = "Pod"
 READY = "Ready"
 

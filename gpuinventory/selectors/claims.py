@@ -16,7 +16,7 @@ from dra.objects import (
     ResourceClaimTemplate,
     decode,
 )
-from gpuinventory.claimstate import BADGES, ClaimState, owning_pod, sentence_of, state_of
+from gpuinventory.claimstate import BADGES, LIMITS_HELD_BY, ClaimState, owning_pod, sentence_of, state_of
 from gpuinventory.models import ClusterObject, Device
 from gpuinventory.projection import DeviceState
 from portal.badge import Badge
@@ -36,7 +36,7 @@ class GivenDevice:
     memory: int
     consumed: tuple[tuple[str, str], ...]
     conditions: tuple[Condition, ...]
-    enforced_by: str
+    limits_held_by: str
 
     @property
     def percent(self) -> str:
@@ -170,7 +170,7 @@ def _given(claim: ResourceClaim, result: DeviceRequestAllocationResult, devices:
         ),
         None,
     )
-    enforced_by = (status.data or {}).get("enforcedBy", "") if status else ""
+    enforced_by = (status.data or {}).get("enforcedBy") if status else None
     return GivenDevice(
         id=device_id,
         device_request=result.request,
@@ -180,7 +180,7 @@ def _given(claim: ResourceClaim, result: DeviceRequestAllocationResult, devices:
         memory=row.memory if row else 0,
         consumed=tuple(sorted(result.consumed_capacity.items())),
         conditions=status.conditions if status else (),
-        enforced_by=enforced_by if isinstance(enforced_by, str) else "",
+        limits_held_by=LIMITS_HELD_BY.get(str(enforced_by), ""),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from pytest_django.fixtures import DjangoAssertNumQueries
 
@@ -143,3 +145,25 @@ def test_claims_by_label() -> None:
     ingest("ResourceClaim", seen([claim("ml-team", "a", labels={"portico.dev/request": "k"}), claim("ml-team", "b")]))
     found = selectors.resource_claims(["ml-team"], labels={"portico.dev/request": "k"})
     assert [each.ref.name for each in found] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("word", "held_by"),
+    [
+        ("Server", "the MPS server"),
+        ("ClientEnvironment", "the container's environment"),
+        ("None", ""),
+        ("<b>", ""),
+        (["Server"], ""),
+        (None, ""),
+    ],
+)
+def test_who_holds_a_share_to_its_limits_is_said_in_words(word: object, held_by: str) -> None:
+    content = json.loads(claim("ml-team", "a", [device("node-a", "gpu-0", percent=25)]))
+    own = {"driver": DRIVER, "pool": "node-a", "device": "gpu-0", "shareID": "share-25", "data": {"enforcedBy": word}}
+    content["status"]["devices"] = [own]
+    ingest("ResourceClaim", seen([json.dumps(content).encode()]))
+
+    (found,) = selectors.resource_claims(["ml-team"])
+
+    assert [given.limits_held_by for given in found.devices] == [held_by]
