@@ -104,7 +104,7 @@ def test_a_watch_gives_what_is_there_marks_its_end_and_then_what_changes(client:
 
 
 def test_a_watch_ends_by_itself_when_its_time_is_up(client: KubeClient) -> None:
-    with client.stream(requests.watch(NODES, seconds=1)) as lines:
+    with client.stream(requests.watch(DEVICE_CLASSES, seconds=1)) as lines:
         assert all(parse_event(line).type in ("ADDED", "BOOKMARK") for line in lines)
 
 
