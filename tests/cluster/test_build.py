@@ -10,6 +10,8 @@ import pytest
 
 from tests.cluster.build import BuildError, Module, build, digest
 
+pytestmark = pytest.mark.programs
+
 ROOT = Path(__file__).parents[2]
 SAY_NAME = """package main
 

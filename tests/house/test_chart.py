@@ -17,6 +17,8 @@ from nodedriver.config import SETTINGS, load_config
 from tests.cluster.chart import CHART, ROLE_KINDS, HelmError, helm, render
 from tests.house.chart_values import ALL_ON, NAMESPACE, named
 
+pytestmark = pytest.mark.programs
+
 ROOT = CHART.parents[1]
 
 WORKLOADS = {

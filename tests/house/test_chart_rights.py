@@ -11,6 +11,8 @@ import pytest
 from tests.cluster.chart import render
 from tests.house.chart_values import ALL_ON, NAMESPACE, named
 
+pytestmark = pytest.mark.programs
+
 Rule = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 ANY_NAME: tuple[str, ...] = ()
 
