@@ -11,14 +11,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from simulator.silicon.state import State
 from simulator.silicon.tree import Tree
 from tests.cluster.chart import ServiceAccounts
 from tests.cluster.node import Node
 from tests.cluster.processes import Program
+from tests.cluster.started import Started
 from tests.cluster.waiting import wait_until
 
 CHECKOUT = Path(__file__).parents[2]
@@ -26,7 +26,7 @@ READY_SECONDS = 60.0
 SLICES = "/apis/resource.k8s.io/v1/resourceslices?fieldSelector=spec.nodeName%3D"
 
 
-class NodeDriver:
+class NodeDriver(Started):
     """The driver of one node. `state` is the silicon it stands on, `tree` its files."""
 
     def __init__(self, node: Node, accounts: ServiceAccounts, name: str, scenario: str = "h100x8") -> None:
@@ -39,17 +39,10 @@ class NodeDriver:
         self._scenario = scenario
         self._programs: dict[str, Program] = {}
 
-    def __enter__(self) -> Self:
-        try:
-            self.start("mpsd")
-            self.start("driver")
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.stop()
+    def start(self) -> None:
+        """The supervisor, then the driver."""
+        self.run("mpsd")
+        self.run("driver")
 
     def stop(self) -> None:
         """End both, the driver first."""
@@ -60,7 +53,7 @@ class NodeDriver:
     def checkpoint(self) -> Path:
         return self.plugin_dir / "checkpoint.json"
 
-    def start(self, name: str) -> None:
+    def run(self, name: str) -> None:
         """Start `driver` or `mpsd` (again) and wait until it serves."""
         program = self.node.cluster.processes.start(
             f"{name}-{self.node.name}", self._command(name), self._environment()

@@ -8,8 +8,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from tests.cluster.api import answers
 from tests.cluster.cluster import Cluster
@@ -17,6 +16,7 @@ from tests.cluster.controlplane import HOST, free_ports
 from tests.cluster.image import write_image
 from tests.cluster.processes import Program
 from tests.cluster.runtime import Runtime
+from tests.cluster.started import Started
 from tests.cluster.waiting import wait_until
 
 IMAGE = "localhost/portico-test:1"
@@ -57,7 +57,7 @@ class NeedsRootError(Exception):
     """This machine's user can't run a node."""
 
 
-class Node:
+class Node(Started):
     """One kubelet that belongs to `cluster`. All of its files lie below `folder`.
 
     For drivers: `plugins/<driver name>/` holds a driver's sockets, `plugins_registry/` its registration socket, `cdi`
@@ -78,17 +78,6 @@ class Node:
         self.cdi = self.runtime.cdi
         self._containerd: Program | None = None
         self._kubelet: Program | None = None
-
-    def __enter__(self) -> Self:
-        try:
-            self.start()
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.stop()
 
     def start(self) -> None:
         """Start both and wait until the node is Ready."""

@@ -14,13 +14,12 @@ import urllib.request
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from tests.cluster.chart import ServiceAccounts
 from tests.cluster.cluster import Cluster
 from tests.cluster.controlplane import HOST, free_ports
 from tests.cluster.processes import Program
+from tests.cluster.started import Started
 
 CHECKOUT = Path(__file__).parents[2]
 READY_SECONDS = 60.0
@@ -31,7 +30,7 @@ class PortalError(Exception):
     """A management command failed; the text is what it wrote."""
 
 
-class Portal:
+class Portal(Started):
     """One portal. `url` is where people find it, `started` when it was made.
 
     `web_kubeconfig` may lead through a relay before the API server.
@@ -60,23 +59,13 @@ class Portal:
     def url(self) -> str:
         return f"http://{HOST}:{self._web_port}"
 
-    def __enter__(self) -> Self:
-        try:
-            self._start_all()
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.stop()
-
     def stop(self) -> None:
         """End everything that was started, the web first."""
         while self._programs:
             self._programs.pop().stop()
 
-    def _start_all(self) -> None:
+    def start(self) -> None:
+        """Redis, migrations, worker and web, in this order."""
         self._folder.mkdir(exist_ok=True)
         self._start("redis", _redis(self._redis_port), lambda: _redis_answers(self._redis_port))
         self.manage("migrate", "--verbosity=0")

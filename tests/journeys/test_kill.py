@@ -91,12 +91,12 @@ def test_killed_while_preparing(
     end(node_driver, team, untouched)
 
     die_while_preparing(node_driver, team, pod(), function, is_there)
-    node_driver.start("driver")
+    node_driver.run("driver")
     team.await_running(1, seconds=PATIENCE)
     assert footprint(node_driver) == prepared
     end(node_driver, team, untouched)
 
     die_while_preparing(node_driver, team, pod(), function, is_there)
     team.cluster.kubectl("delete", "pod", "inference", f"--namespace={NAMESPACE}", "--wait=false")
-    node_driver.start("driver")
+    node_driver.run("driver")
     end(node_driver, team, untouched)
