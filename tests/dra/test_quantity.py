@@ -74,6 +74,7 @@ def test_what_is_no_quantity_is_refused_with_its_text(text: str) -> None:
         ("0.5Ki", "512"), ("1.5Ki", "1536"), ("100.035Ki", "102435840m"), ("81559Mi", "81559Mi"),
         ("1000", "1k"), ("1000000", "1M"), ("1500m", "1500m"), ("2000m", "2"), ("100k", "100k"), ("0.1", "100m"),
         ("1e3", "1e3"), ("1e4", "10e3"), ("0.5e0", "500e-3"), ("0Gi", "0"), ("-1.5Gi", "-1536Mi"),
+        ("610.3515625Ki", "625000"), ("625000", "625k"),
     ],
 )  # fmt: skip
 def test_canonical_print(text: str, canonical: str) -> None:
@@ -108,7 +109,9 @@ def test_what_is_printed_reads_back_as_the_same_value(nano: int, fmt: Format) ->
         return  # printed whole, but read back capped, as the API server does
 
     assert parse_quantity(str(quantity)).nano == nano
-    assert str(parse_quantity(str(quantity))) == str(quantity)
+    # A binary value without a binary suffix is printed in bare digits, which read as decimal from then on (625k).
+    if fmt is not Format.BINARY_SI or str(quantity).endswith("i"):
+        assert str(parse_quantity(str(quantity))) == str(quantity)
 
 
 @given(st.text(max_size=40))
