@@ -17,7 +17,6 @@ MAX_LABEL = 63
 MAX_SUBDOMAIN = 253
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN = re.compile(rf"{_LABEL.pattern}(\.{_LABEL.pattern})*")
-_NOT_LABEL = re.compile(r"[^a-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -61,9 +60,3 @@ def check_driver_name(text: str) -> str:
             f"driver name {text!r} is not a DNS subdomain of at most {MAX_LABEL} characters, such as gpu.portico.dev"
         )
     return text
-
-
-def safe_label(text: str, *, fallback: str = "x") -> str:
-    """The nearest DNS label to any text: lower case, other characters become '-', cut to 63."""
-    label = _NOT_LABEL.sub("-", text.lower()).strip("-")[:MAX_LABEL].rstrip("-")
-    return label or fallback

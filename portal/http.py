@@ -69,21 +69,6 @@ def operator_required[**P](view: View[P]) -> Guarded[P]:
     return signed_in(guarded)
 
 
-def member_required[**P](view: View[P]) -> Guarded[P]:
-    """Only people who belong to a team pass; a guest reads how to get there."""
-
-    @wraps(view)
-    def guarded(request: SignedInRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
-        if not selectors.namespaces_of(request.user):
-            raise PermissionDenied(
-                "You belong to no team with a namespace yet, so there is nothing you can ask for here. "
-                f"Ask an operator to add {request.user.username} to your team."
-            )
-        return view(request, *args, **kwargs)
-
-    return signed_in(guarded)
-
-
 def require_namespace(request: SignedInRequest, namespace: str) -> None:
     """PermissionDenied unless a team of this person works in that namespace."""
     if not selectors.may_use(request.user, namespace):

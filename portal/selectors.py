@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from portal.models import Membership, Role, Team, TeamNamespace, User
+from portal.models import Team, TeamNamespace, User
 
 
 def teams_of(user: User) -> list[Team]:
@@ -19,16 +19,6 @@ def namespaces_of(user: User) -> tuple[str, ...]:
 def may_use(user: User, namespace: str) -> bool:
     """Whether a team of the user works in that namespace."""
     return TeamNamespace.objects.filter(namespace=namespace, team__memberships__user=user).exists()
-
-
-def team_of_namespace(namespace: str) -> Team | None:
-    """The team that works in that namespace."""
-    return Team.objects.filter(namespaces__namespace=namespace).first()
-
-
-def leads(user: User, namespace: str) -> bool:
-    """Whether the user is a lead of the team that works in that namespace."""
-    return Membership.objects.filter(user=user, role=Role.LEAD, team__namespaces__namespace=namespace).exists()
 
 
 def teams_with_people() -> list[Team]:

@@ -42,7 +42,6 @@ RESOURCE_CLAIM_TEMPLATES = Resource(
 )
 NODES = Resource("", "v1", "nodes", "Node")
 PODS = Resource("", "v1", "pods", "Pod", namespaced=True)
-RESOURCE_QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota", namespaced=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dra.errors import InvalidNameError
-from dra.names import check_driver_name, is_dns_label, is_dns_subdomain, safe_label
+from dra.names import check_driver_name, is_dns_label, is_dns_subdomain
 
 
 @pytest.mark.parametrize(
@@ -28,16 +26,3 @@ def test_a_driver_name_is_a_subdomain_of_at_most_63_characters() -> None:
     for name in ("", "GPU.example.com", f"{'a' * 60}.dev"):
         with pytest.raises(InvalidNameError, match="at most 63 characters"):
             check_driver_name(name)
-
-
-@pytest.mark.parametrize(
-    ("text", "label"),
-    [("Reranker v2!", "reranker-v2"), ("--", "x"), ("", "x"), ("a" * 70, "a" * 63), ("a" * 62 + "-b", "a" * 62)],
-)
-def test_the_nearest_label(text: str, label: str) -> None:
-    assert safe_label(text) == label
-
-
-@given(st.text())
-def test_the_nearest_label_is_always_a_label(text: str) -> None:
-    assert is_dns_label(safe_label(text))

@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 HOUSES = ("dra", "portal", "gpuinventory", "claims", "nodedriver", "simulator")
 # Folders of somebody's machine, and hosts of package registries; written in parts, so that this file is no find itself.
-FOLDERS = ("root", "work", "opt/wheels")
+FOLDERS = ("root", "work")
 HOSTS = (("pypi", "org"), ("pythonhosted", "org"), ("registry", "npmjs"), ("proxy", "golang"), ("deb", "debian"))
 FOREIGN = re.compile(
     "|".join([*(rf"(?<![\w}}>])/{name}/" for name in FOLDERS), *(re.escape(".".join(h)) for h in HOSTS)])
