@@ -11,9 +11,17 @@ class InvalidQuantityError(DraError):
     """A text is no Kubernetes quantity (apimachinery `resource.ParseQuantity`)."""
 
 
+class InvalidSemverError(DraError):
+    """A text is no semantic version (blang/semver `Parse`)."""
+
+
 class InvalidNameError(DraError):
     """A name breaks the rule of its place (DNS label, DNS subdomain, qualified name)."""
 
 
 class InvalidObjectError(DraError):
     """A wire object lacks what its kind requires, or carries a value of the wrong type."""
+
+
+class UnknownFeatureError(DraError):
+    """A release or a feature gate that the engine does not know."""
