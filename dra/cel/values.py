@@ -1,0 +1,194 @@
+"""Run-time values of CEL in Python, their types, and equality.
+
+bool, int (64 bits), float (double), str (code points), bytes, None (null) and tuple (list) are themselves; the rest has
+a class here. A library with a type of its own derives its value class from `Opaque`. Follows cel-go common/types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from dra.cel import types
+from dra.cel.types import Type
+from dra.quantity import Quantity
+from dra.semver import Semver
+
+INT_MIN: Final = -(2**63)
+INT_MAX: Final = 2**63 - 1
+UINT_MAX: Final = 2**64 - 1
+
+
+class UInt(int):
+    """An unsigned 64-bit integer. Arithmetic gives int: wrap its result again."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Timestamp:
+    """A point in time: nanoseconds since 1970-01-01T00:00:00Z, within the years 1 to 9999."""
+
+    nanoseconds: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Duration:
+    """A span of time in nanoseconds, 64 bits, signed."""
+
+    nanoseconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Optional:
+    """A value that may be absent (cel-go optional_type). Absent is `NONE`; a value may itself be null."""
+
+    value: object
+    present: bool = True
+
+
+NONE: Final = Optional(None, present=False)
+
+
+class Opaque:
+    """Base of value classes that belong to one library. Subclasses say their type and define `__eq__`."""
+
+    __slots__ = ()
+    CEL_TYPE: ClassVar[Type]
+
+
+class CelMap:
+    """A map. Keys are str, int, UInt, bool or float; a number finds an equal number of another type, True is not 1.
+
+    Inside, str and int keys are themselves, any other key is (its class, it).
+    """
+
+    __slots__ = ("_entries",)
+
+    def __init__(self, entries: Mapping[object, object]) -> None:
+        """Of entries by inner key: make those with `inner_key`, or leave str and int as they are."""
+        self._entries = entries
+
+    @classmethod
+    def of(cls, *pairs: tuple[object, object]) -> CelMap:
+        """Of keys and values as CEL sees them; the last of equal keys wins."""
+        return cls({inner_key(key): value for key, value in pairs})
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def keys(self) -> Iterator[object]:
+        """The keys as CEL sees them, in the order they came in (cel-go's order is random)."""
+        return (key[1] if type(key) is tuple else key for key in self._entries)
+
+    def items(self) -> Iterator[tuple[object, object]]:
+        """Keys as CEL sees them, with their values."""
+        return ((key[1] if type(key) is tuple else key, value) for key, value in self._entries.items())
+
+    def find(self, key: object, default: object = None) -> object:
+        """The value of the key, else the default (cel-go map.go `Find`): what `[]` and field selection see."""
+        entries = self._entries
+        if type(key) is str or type(key) is int:
+            if key in entries:
+                return entries[key]
+            return default if type(key) is str else self._find_number(key, default)
+        inner = (type(key), key)
+        try:
+            if inner in entries:
+                return entries[inner]
+        except TypeError:  # what cannot be hashed is no key
+            return default
+        return self._find_number(key, default) if isinstance(key, int | float) and type(key) is not bool else default
+
+    def has(self, key: object) -> bool:
+        """Whether the key is there: what `in` sees."""
+        return CelMap.find(self, key, _MISSING) is not _MISSING
+
+    def _find_number(self, key: object, default: object) -> object:
+        assert isinstance(key, int | float)
+        if isinstance(key, float) and not key.is_integer():
+            return default
+        whole = int(key)
+        for inner in (whole, (UInt, whole), (float, float(whole))):
+            if inner in self._entries and (type(inner) is int or inner[1] == key):  # type: ignore[index]
+                return self._entries[inner]
+        return default
+
+
+_MISSING: Final = object()
+
+
+def inner_key(key: object) -> object:
+    """The key under which `CelMap` keeps an entry."""
+    return key if type(key) is str or type(key) is int else (type(key), key)
+
+
+_TYPES: Final[dict[type, Type]] = {
+    bool: types.BOOL,
+    int: types.INT,
+    UInt: types.UINT,
+    float: types.DOUBLE,
+    str: types.STRING,
+    bytes: types.BYTES,
+    tuple: types.LIST,
+    CelMap: types.MAP,
+    type(None): types.NULL,
+    Timestamp: types.TIMESTAMP,
+    Duration: types.DURATION,
+    Optional: types.OPTIONAL,
+    Quantity: types.QUANTITY,
+    Semver: types.SEMVER,
+    Type: types.TYPE,
+}
+
+
+def type_of(value: object) -> Type:
+    """The run-time type of a value; list and map without their parameters."""
+    found = _TYPES.get(type(value))
+    if found is not None:
+        return found
+    return types.MAP if isinstance(value, CelMap) else value.CEL_TYPE  # type: ignore[attr-defined]
+
+
+def type_name(value: object) -> str:
+    """The name of a value's type as cel-go prints it, e.g. int, map, google.protobuf.Duration, kubernetes.Quantity."""
+    return type_of(value).name
+
+
+_NUMBERS: Final = (int, UInt, float)
+_PLAIN: Final = frozenset({bool, int, UInt, float, str, bytes, type(None), Timestamp, Duration, Quantity})
+
+
+def equal(left: object, right: object) -> bool:
+    """CEL's `==` on any two values: numbers by value over types, other values of different types are unequal.
+
+    Semver against another type is an error in cel-go (library Semver.Equal): the operator checks that, not this.
+    """
+    kind = type(left)
+    if kind is type(right):
+        if kind in _PLAIN:
+            return left == right
+        return _equal_deep(left, right)
+    if kind in _NUMBERS and type(right) in _NUMBERS:
+        return left == right
+    return isinstance(left, CelMap) and isinstance(right, CelMap) and _equal_maps(left, right)
+
+
+def _equal_deep(left: object, right: object) -> bool:
+    if isinstance(left, tuple) and isinstance(right, tuple):
+        return len(left) == len(right) and all(map(equal, left, right))
+    if isinstance(left, CelMap) and isinstance(right, CelMap):
+        return _equal_maps(left, right)
+    if isinstance(left, Optional) and isinstance(right, Optional):
+        return left.present == right.present and equal(left.value, right.value)
+    if isinstance(left, Type) and isinstance(right, Type):
+        return left.name == right.name
+    return left == right
+
+
+def _equal_maps(left: CelMap, right: CelMap) -> bool:
+    if len(left) != len(right):
+        return False
+    pairs = ((value, right.find(key, _MISSING)) for key, value in left.items())
+    return all(other is not _MISSING and equal(value, other) for value, other in pairs)
