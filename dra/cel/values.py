@@ -7,7 +7,7 @@ a class here. A library with a type of its own derives its value class from `Opa
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from dra.cel import types
@@ -28,9 +28,13 @@ class UInt(int):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Timestamp:
-    """A point in time: nanoseconds since 1970-01-01T00:00:00Z, within the years 1 to 9999."""
+    """A point in time: nanoseconds since 1970-01-01T00:00:00Z, within the years 1 to 9999.
+
+    `offset` is how many seconds east of UTC it was written; printing keeps it, comparison does not look at it.
+    """
 
     nanoseconds: int
+    offset: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True, order=True)
