@@ -17,6 +17,7 @@ MAX_LABEL = 63
 MAX_SUBDOMAIN = 253
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN = re.compile(rf"{_LABEL.pattern}(\.{_LABEL.pattern})*")
+_LABEL_NAME = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -51,6 +52,19 @@ def is_dns_label(text: str) -> bool:
 def is_dns_subdomain(text: str) -> bool:
     """Whether the text is an RFC 1123 subdomain: labels joined by dots, at most 253 characters."""
     return len(text) <= MAX_SUBDOMAIN and _SUBDOMAIN.fullmatch(text) is not None
+
+
+def is_label_key(text: str) -> bool:
+    """Whether the text is a label key: at most 63 of A-Z a-z 0-9 - _ . after an optional `<DNS subdomain>/`."""
+    prefix, slash, name = text.rpartition("/")
+    if slash and not is_dns_subdomain(prefix):
+        return False
+    return len(name) <= MAX_LABEL and _LABEL_NAME.fullmatch(name) is not None
+
+
+def is_label_value(text: str) -> bool:
+    """Whether the text is a label value: empty, or at most 63 of A-Z a-z 0-9 - _ ., alphanumeric at both ends."""
+    return not text or (len(text) <= MAX_LABEL and _LABEL_NAME.fullmatch(text) is not None)
 
 
 def check_driver_name(text: str) -> str:

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from dra.objects.meta import ApiStruct
+from dra.objects.nodeselector import NodeSelector
 
 type TaintEffect = Literal["None", "NoSchedule", "NoExecute"]
 
@@ -35,7 +36,7 @@ class DeviceAttribute(ApiStruct, frozen=True, kw_only=True):
 class CapacityRange(ApiStruct, frozen=True, kw_only=True):
     """A range of what one share may consume; quantities as texts."""
 
-    min: str
+    min: str | None = None
     max: str | None = None
     step: str | None = None
 
@@ -65,14 +66,15 @@ class CounterSet(ApiStruct, frozen=True, kw_only=True):
     """Named counters that devices of one pool draw on (KEP-4815)."""
 
     name: str
-    counters: dict[str, Counter]
+    counters: dict[str, Counter] = {}
 
 
 class DeviceCounterConsumption(ApiStruct, frozen=True, kw_only=True):
     """What a device draws from one counter set while it is allocated."""
 
     counter_set: str
-    counters: dict[str, Counter]
+    counters: dict[str, Counter] = {}
+    compatibility_groups: tuple[str, ...] = ()
 
 
 class DeviceTaint(ApiStruct, frozen=True, kw_only=True):
@@ -84,6 +86,28 @@ class DeviceTaint(ApiStruct, frozen=True, kw_only=True):
     time_added: str | None = None
 
 
+class NodeAllocatableMapping(ApiStruct, frozen=True, kw_only=True):
+    """How much of a node resource a device takes: `capacity_key` with its multiplier, or a multiplier per device."""
+
+    capacity_key: str | None = None
+    capacity_multiplier: str | None = None
+    device_multiplier: str | None = None
+
+
+class NodeAllocatableOverhead(ApiStruct, frozen=True, kw_only=True):
+    """What each pod, and each container that refers to the claim, takes besides; quantities as texts."""
+
+    per_pod: str | None = None
+    per_container: str | None = None
+
+
+class NodeAllocatableResource(ApiStruct, frozen=True, kw_only=True):
+    """What an allocated device takes of one resource of its node (gate DRANodeAllocatableResources)."""
+
+    mapping: NodeAllocatableMapping | None = None
+    overhead: NodeAllocatableOverhead | None = None
+
+
 class Device(ApiStruct, frozen=True, kw_only=True):
     """One device of a slice; its name is unique in the pool."""
 
@@ -92,10 +116,14 @@ class Device(ApiStruct, frozen=True, kw_only=True):
     capacity: dict[str, DeviceCapacity] = {}
     consumes_counters: tuple[DeviceCounterConsumption, ...] = ()
     node_name: str | None = None
+    node_selector: NodeSelector | None = None
+    all_nodes: bool = False
     taints: tuple[DeviceTaint, ...] = ()
+    binds_to_node: bool = False
     binding_conditions: tuple[str, ...] = ()
     binding_failure_conditions: tuple[str, ...] = ()
     allow_multiple_allocations: bool = False
+    node_allocatable_resources: dict[str, NodeAllocatableResource] = {}
 
     def attribute(self, driver: str, identifier: str) -> object:
         """An attribute's value by its identifier in the driver's own domain, written with or without that domain."""

@@ -9,6 +9,7 @@ import msgspec
 from dra.names import ClaimRef, ClaimUID
 from dra.objects.deviceclass import DeviceSelector, OpaqueConfiguration
 from dra.objects.meta import ApiStruct, JsonObject, ObjectMeta
+from dra.objects.nodeselector import NodeSelector
 from dra.objects.resourceslice import API_VERSION
 
 
@@ -28,6 +29,13 @@ class DeviceToleration(ApiStruct, frozen=True, kw_only=True):
     toleration_seconds: int | None = None
 
 
+class DeviceDerivedAttribute(ApiStruct, frozen=True, kw_only=True):
+    """An attribute that a constraint may name, computed by CEL from each device (gate DRADerivedAttributes)."""
+
+    name: str
+    expression: str
+
+
 class ExactDeviceRequest(ApiStruct, frozen=True, kw_only=True):
     """Devices of one class. Mode ExactCount takes `count` of them (default 1), All takes every match."""
 
@@ -38,6 +46,7 @@ class ExactDeviceRequest(ApiStruct, frozen=True, kw_only=True):
     admin_access: bool = False
     tolerations: tuple[DeviceToleration, ...] = ()
     capacity: CapacityRequirements | None = None
+    derived_attributes: tuple[DeviceDerivedAttribute, ...] = ()
 
 
 class DeviceSubRequest(ExactDeviceRequest, frozen=True, kw_only=True):
@@ -96,6 +105,7 @@ class DeviceRequestAllocationResult(ApiStruct, frozen=True, kw_only=True):
     tolerations: tuple[DeviceToleration, ...] = ()
     binding_conditions: tuple[str, ...] = ()
     binding_failure_conditions: tuple[str, ...] = ()
+    skip_node_operations: tuple[str, ...] = ()
 
     @property
     def device_request(self) -> str:
@@ -122,7 +132,7 @@ class AllocationResult(ApiStruct, frozen=True, kw_only=True):
     """What the scheduler gave, and from which nodes it can be used."""
 
     devices: DeviceAllocationResult = DeviceAllocationResult()
-    node_selector: JsonObject | None = None
+    node_selector: NodeSelector | None = None
     allocation_timestamp: str | None = None
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dra.objects.device import CounterSet, Device
-from dra.objects.meta import ApiStruct, JsonObject, ObjectMeta
+from dra.objects.meta import ApiStruct, ObjectMeta
+from dra.objects.nodeselector import NodeSelector
 
 API_VERSION = "resource.k8s.io/v1"
 
@@ -22,11 +23,13 @@ class ResourceSliceSpec(ApiStruct, frozen=True, kw_only=True):
     driver: str
     pool: ResourcePool
     node_name: str | None = None
-    node_selector: JsonObject | None = None
+    node_selector: NodeSelector | None = None
     all_nodes: bool = False
     per_device_node_selection: bool = False
     devices: tuple[Device, ...] = ()
     shared_counters: tuple[CounterSet, ...] = ()
+    partition_type_attribute: str | None = None
+    skip_node_operations: tuple[str, ...] = ()
 
 
 class ResourceSlice(ApiStruct, frozen=True, kw_only=True):
