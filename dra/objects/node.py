@@ -26,6 +26,7 @@ class NodeStatus(ApiStruct, frozen=True, kw_only=True):
 
     conditions: tuple[Condition, ...] = ()
     allocatable: dict[str, str] = {}
+    declared_features: tuple[str, ...] = ()
 
 
 class Node(ApiStruct, frozen=True, kw_only=True):
