@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dra.errors import InvalidQuantityError
@@ -102,6 +102,70 @@ def test_order_is_by_value_whatever_the_format() -> None:
     assert parse_quantity("1024") <= parse_quantity("1Ki")
 
 
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("1.100", "1.100"), ("0005", "0005"), ("+5", "+5"), ("1E3", "1E3"), ("1.000001", "1.000001"),
+        ("2000m", "2"), ("1.5", "1500m"), ("0.100", "100m"), ("1025Ki", "1025Ki"), ("0012Ki", "0012Ki"),
+        ("1.5Ki", "1536"), ("99999999999999999999", "99999999999999999999"), ("9Ei", "9223372036854775807"),
+    ],
+)  # fmt: skip
+def test_a_spelling_that_upstream_takes_for_canonical_is_kept_until_computed_with(text: str, printed: str) -> None:
+    quantity = parse_quantity(text)
+    computed = {"1.100": "1100m", "0005": "5", "+5": "5", "1E3": "1e3", "1.000001": "1000001u", "0012Ki": "12Ki"}
+
+    assert str(quantity) == printed
+    assert str(quantity + parse_quantity("0")) == computed.get(text, printed)
+
+
+@pytest.mark.parametrize(
+    ("text", "units"),
+    [
+        ("3", 3), ("-3", -3), ("3k", 3000), ("1e18", 10**18), ("9E", 9 * 10**18), ("10E", None), ("1Gi", 1024**3),
+        ("99999Gi", 99999 * 1024**3), ("100000Gi", None), ("1Pi", None), ("1.0", None), ("2000m", None), ("1.5k", 1500),
+        ("0.5Gi", None), ("123456789012345678", 123456789012345678), ("1234567890123456789", None),
+    ],
+)  # fmt: skip
+def test_what_upstream_holds_as_an_int64(text: str, units: int | None) -> None:
+    assert parse_quantity(text).as_int64() == units
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "units"),
+    [
+        ("1", "2", 3), ("1k", "0", 1000), ("0", "1k", 1000), ("1k", "1", 1001), ("1", "1m", None), ("1Pi", "1", None),
+        ("9E", "1E", None), ("0", "1Pi", None),
+    ],
+)  # fmt: skip
+def test_a_sum_is_an_int64_where_both_terms_are_and_it_fits(left: str, right: str, units: int | None) -> None:
+    assert (parse_quantity(left) + parse_quantity(right)).as_int64() == units
+
+
+@pytest.mark.parametrize(
+    ("text", "milli", "thousands"),
+    [("1", 1000, 1), ("1u", 1, 1), ("-1u", -1, -1), ("2k", 2000000, 2), ("2001", 2001000, 3), ("0", 0, 0)],
+)
+def test_scaled_values_round_away_from_zero(text: str, milli: int, thousands: int) -> None:
+    quantity = parse_quantity(text)
+
+    assert (quantity.milli_value, quantity.scaled_value(3)) == (milli, thousands)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("1.5", 1.5), ("100m", 0.1), ("3n", 3.0000000000000004e-09), ("1Gi", 1073741824.0), ("0.5Gi", 536870912.0),
+     ("10E", 1e19), ("-2.5e3", -2500.0)],
+)  # fmt: skip
+def test_the_approximate_float(text: str, number: float) -> None:
+    assert parse_quantity(text).approximate_float() == number
+
+
+@pytest.mark.parametrize("text", [".Pi", "+Pi", "e-10", ".n1", "-.Ei"])
+def test_without_digits_only_what_needs_no_decimal_is_zero(text: str) -> None:
+    with pytest.raises(InvalidQuantityError):
+        parse_quantity(text)
+
+
 @given(st.integers(-(2**63) * 10**9, 2**63 * 10**9), st.sampled_from(Format))
 def test_what_is_printed_reads_back_as_the_same_value(nano: int, fmt: Format) -> None:
     quantity = Quantity(nano, fmt)
@@ -114,7 +178,8 @@ def test_what_is_printed_reads_back_as_the_same_value(nano: int, fmt: Format) ->
         assert str(parse_quantity(str(quantity))) == str(quantity)
 
 
-@given(st.text(max_size=40))
+@settings(deadline=None)
+@given(st.text(max_size=40) | st.from_regex(r"\A[+-]?[0-9.]{0,300}[eEinumkKMGTP0-9+-]{0,20}\Z"))
 def test_any_text_is_a_quantity_or_a_named_error(text: str) -> None:
     with contextlib.suppress(InvalidQuantityError):
         assert isinstance(parse_quantity(text), Quantity)
