@@ -62,6 +62,12 @@ class Opaque:
     CEL_TYPE: ClassVar[Type]
 
 
+class ComputedQuantity(Quantity):
+    """The result of `add` or `sub`: a pointer in Go, for which cel-go has no `==` when it stands on the right."""
+
+    __slots__ = ()
+
+
 class CelMap:
     """A map. Keys are str, int, UInt, bool or float; a number finds an equal number of another type, True is not 1.
 
@@ -110,12 +116,13 @@ class CelMap:
         return CelMap.find(self, key, _MISSING) is not _MISSING
 
     def _find_number(self, key: object, default: object) -> object:
+        """The value of an equal key of another number type: int or uint (a double is no key of its own there)."""
         assert isinstance(key, int | float)
-        if isinstance(key, float) and not key.is_integer():
+        if isinstance(key, float) and not (INT_MIN < key < UINT_MAX and key.is_integer()):
             return default
         whole = int(key)
-        for inner in (whole, (UInt, whole), (float, float(whole))):
-            if inner in self._entries and (type(inner) is int or inner[1] == key):  # type: ignore[index]
+        for inner in (whole, (UInt, whole)):
+            if inner in self._entries and (inner is not whole or whole <= INT_MAX):
                 return self._entries[inner]
         return default
 
@@ -142,6 +149,7 @@ _TYPES: Final[dict[type, Type]] = {
     Duration: types.DURATION,
     Optional: types.OPTIONAL,
     Quantity: types.QUANTITY,
+    ComputedQuantity: types.QUANTITY,
     Semver: types.SEMVER,
     Type: types.TYPE,
 }
@@ -160,34 +168,72 @@ def type_name(value: object) -> str:
     return type_of(value).name
 
 
+_FLOAT_RANGES: Final[dict[type, tuple[float, float]]] = {
+    int: (float(INT_MIN), float(INT_MAX)),
+    UInt: (0.0, float(UINT_MAX)),
+}
 _NUMBERS: Final = (int, UInt, float)
-_PLAIN: Final = frozenset({bool, int, UInt, float, str, bytes, type(None), Timestamp, Duration, Quantity})
+_PLAIN: Final = frozenset({bool, int, UInt, float, str, bytes, type(None), Timestamp, Duration, Quantity, Semver})
+_STRICT: Final = (Quantity, Semver, Opaque)
 
 
 def equal(left: object, right: object) -> bool:
-    """CEL's `==` on any two values: numbers by value over types, other values of different types are unequal.
+    """Whether CEL's `==` is true of two values: numbers by value over types, else only values of one type."""
+    return equality(left, right) is True
 
-    Semver against another type is an error in cel-go (library Semver.Equal): the operator checks that, not this.
+
+def equality(left: object, right: object) -> bool | None:
+    """CEL's `==`; None where it is an error: quantities and other library values against another type but null.
+
+    Elements of lists and maps that cannot be compared count as equal, as in cel-go (common/types/list.go `Equal`).
     """
     kind = type(left)
     if kind is type(right):
-        if kind in _PLAIN:
-            return left == right
-        return _equal_deep(left, right)
+        return left == right if kind in _PLAIN else _equality_deep(left, right)
     if kind in _NUMBERS and type(right) in _NUMBERS:
+        return _equal_numbers(left, right)
+    return _equality_over_types(left, right)
+
+
+def _equality_over_types(left: object, right: object) -> bool | None:
+    match left, right:
+        case CelMap(), CelMap():
+            return _equal_maps(left, right)
+        case Quantity(), Quantity():
+            return _equality_of_quantities(left, right)
+    return None if isinstance(left, _STRICT) and right is not None else False
+
+
+def _equality_of_quantities(left: Quantity, right: Quantity) -> bool | None:
+    return None if isinstance(right, ComputedQuantity) else left == right
+
+
+def _equal_numbers(left: object, right: object) -> bool:
+    """Numbers of two types. Against a double, a whole number is rounded to one, as in cel-go."""
+    number, other = (left, right) if isinstance(left, float) else (right, left)
+    if not isinstance(number, float):
         return left == right
-    return isinstance(left, CelMap) and isinstance(right, CelMap) and _equal_maps(left, right)
+    assert isinstance(other, int)
+    low, high = _FLOAT_RANGES[type(other)]
+    return low <= number <= high and number == float(other)
 
 
-def _equal_deep(left: object, right: object) -> bool:
-    if isinstance(left, tuple) and isinstance(right, tuple):
-        return len(left) == len(right) and all(map(equal, left, right))
-    if isinstance(left, CelMap) and isinstance(right, CelMap):
-        return _equal_maps(left, right)
-    if isinstance(left, Optional) and isinstance(right, Optional):
-        return left.present == right.present and equal(left.value, right.value)
-    if isinstance(left, Type) and isinstance(right, Type):
-        return left.name == right.name
+def _equality_deep(left: object, right: object) -> bool | None:
+    match left, right:
+        case tuple(), tuple():
+            return len(left) == len(right) and all(
+                equality(*each) is not False for each in zip(left, right, strict=True)
+            )
+        case CelMap(), CelMap():
+            return _equal_maps(left, right)
+        case Optional(), Optional():
+            return (
+                equality(left.value, right.value) if left.present and right.present else left.present == right.present
+            )
+        case Type(), Type():
+            return left.name == right.name
+        case Quantity(), Quantity():
+            return _equality_of_quantities(left, right)
     return left == right
 
 
@@ -195,4 +241,4 @@ def _equal_maps(left: CelMap, right: CelMap) -> bool:
     if len(left) != len(right):
         return False
     pairs = ((value, right.find(key, _MISSING)) for key, value in left.items())
-    return all(other is not _MISSING and equal(value, other) for value, other in pairs)
+    return all(other is not _MISSING and equality(value, other) is not False for value, other in pairs)
