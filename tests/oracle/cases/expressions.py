@@ -8,10 +8,12 @@ from tests.oracle.cases.dice import Dice
 from tests.oracle.cases.grammar import LEAVES, LITERALS, TEMPLATES
 
 HOLE = re.compile(r"<([a-z0-9 ]+)>|@([a-z]+):([a-z]+)")
-TOKEN = re.compile(r'"[^"]*"|\'[^\']*\'|\w+|[^\w\s]{1,2}|\s+')
+TOKEN = re.compile(r'"[^"]*"|\'[^\']*\'|\w+|[^\w\s"\']{1,2}|\s+')
 WRONG_TYPE, ATTRIBUTE_INSTEAD = 0.012, 0.05
 # Texts that an attribute's value may stand in for, where the environment takes it as dyn.
 LOOSE = ("bool", "int", "double", "string", "semver", "strings", "ints")
+
+SUBJECTS = tuple((kind, text) for kind, texts in TEMPLATES.items() for text in texts if "(" in text and kind != "named")
 
 REAL = (
     'device.driver == "gpu.example.com"',
@@ -38,8 +40,13 @@ REAL = (
 
 
 def expression(dice: Dice) -> str:
-    """One expression; two of three are made from the grammar, the others are real ones, mostly changed."""
-    if dice.chance(0.67):
+    """One expression: two of three are made from the grammar, the others are real ones, mostly changed.
+
+    Of those from the grammar every second one is about one function, each as often as any other.
+    """
+    if dice.chance(0.35):
+        return Maker(dice).about(*dice.pick(SUBJECTS))
+    if dice.chance(0.5):
         return Maker(dice).make("bool", dice.weighted({1: 2.0, 2: 4.0, 3: 3.0, 4: 1.0}))
     text = dice.pick(REAL)
     for _ in range(dice.weighted({0: 1.0, 1: 4.0, 2: 2.0, 3: 1.0})):
@@ -91,6 +98,13 @@ class Maker:
         if kind in LITERALS and dice.chance(0.25):
             return dice.pick(LITERALS[kind])
         return self._fill(dice.pick(TEMPLATES[kind]), depth - 1)
+
+    def about(self, kind: str, template: str) -> str:
+        """An expression around that template."""
+        text = self._fill(template, self._dice.number(0, 2))
+        if kind == "bool":
+            return text
+        return f"{text}.hasValue()" if kind == "optdyn" else f"{text} == {self.make(kind, 1)}"
 
     def _fill(self, template: str, depth: int) -> str:
         before = len(self._scope)

@@ -6,7 +6,7 @@ from tests.oracle.asking import Json
 from tests.oracle.cases.dice import Dice
 from tests.oracle.cases.expressions import expression
 
-EXPRESSIONS, DEVICES = 8, 5
+EXPRESSIONS, DEVICES = 10, 4
 DRIVER = "gpu.example.com"
 ATTRIBUTES: dict[str, tuple[Json, ...]] = {
     "model": ({"string": "H100"}, {"string": "A100"}, {"string": "héllo-日本"}, {"string": ""}, {"int": 100}),
@@ -42,8 +42,6 @@ def question(seed: int | str) -> Json:
         asked["environment"] = "new"
     if dice.chance(0.3):
         asked["costs"] = True
-    if dice.chance(0.1):
-        asked["features"] = {dice.pick(("DRAListTypeAttributes", "DRAConsumableCapacity")): dice.chance(0.5)}
     return asked
 
 
