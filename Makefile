@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help check pure test demo bench lock go-builds packages
+.PHONY: help check pure test demo bench oracle lock go-builds packages
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -20,6 +20,7 @@ help:
 	@echo "make demo    the portal, its workers and a node driver on a cluster of their own; prints one address"
 	@echo "make test    everything: installs and starts what the tests need (FULL=1: property tests look at far more examples, NODE=0: no kubelet)"
 	@echo "make check   the quick part of test: format, lint, types, import contracts, pure tests"
+	@echo "make oracle CASES=n SEED=s    our allocation and selectors against the scheduler's own libraries, on random cases"
 	@echo "make bench NAME=echo    one benchmark, against a peer or a floor of the same run"
 
 $(VENV)/.installed: requirements/dev.txt
@@ -61,6 +62,11 @@ demo: $(DEMO_VENV)/.installed
 bench: $(VENV)/.installed
 	@[ -n "$(NAME)" ] || { echo "portico: which one? make bench NAME=echo" >&2; exit 2; }
 	@exec $(BIN)/python -m benchmarks $(NAME)
+
+CASES ?= 2000
+oracle: $(VENV)/.installed
+	@scripts/check-go
+	@exec $(BIN)/python -m tests.oracle --cases $(CASES) $(if $(SEED),--seed $(SEED))
 
 # Lock files carry versions and hashes, and no download addresses.
 lock: $(VENV)/.installed
