@@ -40,7 +40,10 @@ def _contains_ip(prefix: Prefix, address: IPAddress) -> bool:
 
 
 def _contains_ip_text(prefix: Prefix, text: str) -> bool:
-    return prefix.contains(ip_from_text(text))
+    try:
+        return prefix.contains(ip_from_text(text))
+    except CelRuntimeError as fault:  # cidr.go loses the text of the parse error
+        raise CelRuntimeError("no such overload") from fault
 
 
 def _contains_cidr(prefix: Prefix, other: Prefix) -> bool:

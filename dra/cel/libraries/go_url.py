@@ -7,7 +7,7 @@ Works on bytes, as Go does: escapes may spell what is no UTF-8. Follows Go's net
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import ClassVar, Final
 
@@ -176,9 +176,8 @@ def parse_url(text: str) -> Url:
 
 def _with_fragment(url: Url, raw: bytes) -> Url:
     fragment = unescape(raw, Part.FRAGMENT)
-    fields = {name: getattr(url, name) for name in Url.__dataclass_fields__}
-    fields |= {"fragment": fragment, "raw_fragment": b"" if escape(fragment, Part.FRAGMENT) == raw else raw}
-    return Url(**fields)
+    raw_fragment = b"" if escape(fragment, Part.FRAGMENT) == raw else raw
+    return replace(url, fragment=fragment, raw_fragment=raw_fragment)
 
 
 def _refused(raw: bytes, reason: str) -> ValueError:

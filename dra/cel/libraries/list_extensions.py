@@ -5,12 +5,12 @@ Follows cel-go ext/lists.go at version 3. The macro `sortBy` itself belongs to t
 
 from __future__ import annotations
 
-from functools import cmp_to_key
 from typing import Final
 
 from dra.cel import types
 from dra.cel.errors import CelRuntimeError
 from dra.cel.functions import Library, Overload
+from dra.cel.libraries.go_sort import sorted_indices
 from dra.cel.libraries.ordering import compare, is_comparable
 from dra.cel.types import DYN, INT, list_of, type_param
 from dra.cel.values import INT_MAX, equal, type_of
@@ -72,8 +72,11 @@ def _sort_by_keys(values: Values, keys: Values) -> Values:
         raise CelRuntimeError("list elements must be comparable")
     if len(keys) > 1 and any(type_of(key) != type_of(keys[0]) for key in keys):
         raise CelRuntimeError("list elements must have the same type")
-    ordered = sorted(range(len(keys)), key=cmp_to_key(lambda left, right: compare(keys[left], keys[right]) or 0))
-    return tuple(values[index] for index in ordered)
+    if values is keys and type(keys[0]) in _HASHED:
+        return tuple(sorted(keys))  # type: ignore[type-var]
+    return tuple(
+        values[index] for index in sorted_indices(len(keys), lambda left, right: compare(keys[left], keys[right]) == -1)
+    )
 
 
 def _range(size: int) -> Values:

@@ -45,8 +45,8 @@ class NamedFormat(Opaque):
     regex_size: int = field(compare=False)
 
 
-def _too_long(text: str, limit: int) -> tuple[str, ...]:
-    return (f"must be no more than {limit} bytes",) if len(text.encode("utf-8", "surrogatepass")) > limit else ()
+def _too_long(text: str, limit: int, unit: str = "bytes") -> tuple[str, ...]:
+    return (f"must be no more than {limit} {unit}",) if len(text.encode("utf-8", "surrogatepass")) > limit else ()
 
 
 def _regex_rule(rule: str, regex: str, *examples: str) -> str:
@@ -55,7 +55,7 @@ def _regex_rule(rule: str, regex: str, *examples: str) -> str:
 
 
 def _dns1123_label(text: str) -> tuple[str, ...]:
-    faults = _too_long(text, _MAX_LABEL)
+    faults = _too_long(text, _MAX_LABEL, "characters")
     if re.fullmatch(_LABEL, text):
         return faults
     if re.fullmatch(_SUBDOMAIN, text):
@@ -67,8 +67,8 @@ def _dns1123_label(text: str) -> tuple[str, ...]:
     return (*faults, _regex_rule(rule, _LABEL, "my-name", "123-abc"))
 
 
-def _dns1123_subdomain(text: str) -> tuple[str, ...]:
-    faults = _too_long(text, _MAX_SUBDOMAIN)
+def _dns1123_subdomain(text: str, unit: str = "characters") -> tuple[str, ...]:
+    faults = _too_long(text, _MAX_SUBDOMAIN, unit)
     if re.fullmatch(_SUBDOMAIN, text):
         return faults
     rule = (
@@ -79,7 +79,7 @@ def _dns1123_subdomain(text: str) -> tuple[str, ...]:
 
 
 def _dns1035_label(text: str) -> tuple[str, ...]:
-    faults = _too_long(text, _MAX_LABEL)
+    faults = _too_long(text, _MAX_LABEL, "characters")
     if re.fullmatch(_LABEL_1035, text):
         return faults
     rule = (
@@ -116,7 +116,7 @@ def _qualified_name(text: str) -> tuple[str, ...]:
 def _name_prefix(prefix: str) -> tuple[str, ...]:
     if not prefix:
         return ("prefix part must be non-empty",)
-    return tuple(f"prefix part {fault}" for fault in _dns1123_subdomain(prefix))
+    return tuple(f"prefix part {fault}" for fault in _dns1123_subdomain(prefix, "bytes"))
 
 
 def _label_value(text: str) -> tuple[str, ...]:

@@ -1,33 +1,23 @@
-"""Functions of quantities. Arithmetic and order are those of `dra.quantity`.
+"""Functions of quantities. Reading, arithmetic and order are those of `dra.quantity`.
 
-Follows k8s.io/apiserver/pkg/cel/library/quantity.go and cel/quantity.go.
+Follows k8s.io/apiserver/pkg/cel/library/quantity.go.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import ClassVar, Final
+from typing import Final
 
 from dra.cel import types
 from dra.cel.errors import CelRuntimeError
 from dra.cel.functions import Library, Overload
-from dra.cel.types import BOOL, INT, QUANTITY, STRING, Type
-from dra.cel.values import INT_MAX, INT_MIN
+from dra.cel.types import BOOL, INT, QUANTITY, STRING
+from dra.cel.values import INT_MIN, ComputedQuantity
 from dra.errors import InvalidQuantityError
-from dra.quantity import Quantity, parse_quantity
-
-_NANO: Final = 10**9
+from dra.quantity import Format, Quantity, parse_quantity
 
 
-class ComputedQuantity(Quantity):
-    """What `add` and `sub` return. To the right of `==` cel-go has no overload for it (a pointer there, no value)."""
-
-    __slots__ = ()
-    CEL_TYPE: ClassVar[Type] = QUANTITY
-
-
-@lru_cache(maxsize=4096)
-def _quantity(text: str) -> Quantity:
+def quantity_from_text(text: str) -> Quantity:
+    """`quantity(text)`; CelRuntimeError if the text is none."""
     try:
         return parse_quantity(text)
     except InvalidQuantityError as fault:
@@ -58,49 +48,49 @@ def _compare_to(left: Quantity, right: Quantity) -> int:
     return (left.nano > right.nano) - (left.nano < right.nano)
 
 
-def _as_approximate_float(quantity: Quantity) -> float:
-    try:
-        return quantity.nano / _NANO
-    except OverflowError:
-        return float("inf") if quantity.nano > 0 else float("-inf")
-
-
 def _is_integer(quantity: Quantity) -> bool:
-    units, rest = divmod(quantity.nano, _NANO)
-    return rest == 0 and INT_MIN <= units <= INT_MAX
+    return quantity.as_int64() is not None
 
 
 def _as_integer(quantity: Quantity) -> int:
-    if not _is_integer(quantity):
+    units = quantity.as_int64()
+    if units is None:
         raise CelRuntimeError("cannot convert value to integer")
-    return quantity.nano // _NANO
+    return units
 
 
-def _add(left: Quantity, right: Quantity) -> Quantity:
-    return ComputedQuantity(left.nano + right.nano)
+def _computed(quantity: Quantity) -> ComputedQuantity:
+    return ComputedQuantity(quantity.nano, quantity.format, quantity.text, quantity.power)
 
 
-def _add_int(left: Quantity, units: int) -> Quantity:
-    return ComputedQuantity(left.nano + units * _NANO)
+def _add(left: Quantity, right: Quantity) -> ComputedQuantity:
+    return _computed(left + right)
 
 
-def _sub(left: Quantity, right: Quantity) -> Quantity:
-    return ComputedQuantity(left.nano - right.nano)
+def _sub(left: Quantity, right: Quantity) -> ComputedQuantity:
+    return _computed(left - right)
 
 
-def _sub_int(left: Quantity, units: int) -> Quantity:
-    return ComputedQuantity(left.nano - units * _NANO)
+def _add_int(left: Quantity, units: int) -> ComputedQuantity:
+    return _computed(left + Quantity.of(units, Format.DECIMAL_EXPONENT))
+
+
+def _sub_int(left: Quantity, units: int) -> ComputedQuantity:
+    whole = left.as_int64()
+    if units == INT_MIN and whole is not None and whole >= 0:
+        return _add_int(left, units)  # Go negates within 64 bits, where the least number is its own negative
+    return _computed(left - Quantity.of(units, Format.DECIMAL_EXPONENT))
 
 
 FUNCTIONS: Final[Library] = {
-    "quantity": (Overload("string_to_quantity", (STRING,), QUANTITY, _quantity),),
+    "quantity": (Overload("string_to_quantity", (STRING,), QUANTITY, quantity_from_text),),
     "isQuantity": (Overload("is_quantity_string", (STRING,), BOOL, _is_quantity),),
     "sign": (Overload("quantity_sign", (QUANTITY,), INT, _sign),),
     "isGreaterThan": (Overload("quantity_is_greater_than", (QUANTITY, QUANTITY), BOOL, _is_greater_than, member=True),),
     "isLessThan": (Overload("quantity_is_less_than", (QUANTITY, QUANTITY), BOOL, _is_less_than, member=True),),
     "compareTo": (Overload("quantity_compare_to", (QUANTITY, QUANTITY), INT, _compare_to, member=True),),
     "asApproximateFloat": (
-        Overload("quantity_get_float", (QUANTITY,), types.DOUBLE, _as_approximate_float, member=True),
+        Overload("quantity_get_float", (QUANTITY,), types.DOUBLE, Quantity.approximate_float, member=True),
     ),
     "asInteger": (Overload("quantity_get_int", (QUANTITY,), INT, _as_integer, member=True),),
     "isInteger": (Overload("quantity_is_integer", (QUANTITY,), BOOL, _is_integer, member=True),),
