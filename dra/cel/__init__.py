@@ -2,3 +2,19 @@
 
 Semantics are cel-go's as k8s.io/dynamic-resource-allocation/cel uses it.
 """
+
+from __future__ import annotations
+
+from dra.cel.device import CelDevice
+from dra.cel.errors import CelCompileError, CelRuntimeError, CelSyntaxError, CelTypeError
+from dra.cel.program import Program, compile_expression
+
+__all__ = (
+    "CelCompileError",
+    "CelDevice",
+    "CelRuntimeError",
+    "CelSyntaxError",
+    "CelTypeError",
+    "Program",
+    "compile_expression",
+)

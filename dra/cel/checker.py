@@ -1,7 +1,7 @@
 """Finds the type of every node, and which overloads a call may mean; refuses what has none. Evaluates nothing.
 
-Follows cel-go checker/checker.go with homogeneous aggregate literals and cross-type numeric comparison on. It stops at
-the first fault, where cel-go goes on and lists more.
+Follows cel-go checker/checker.go with cross-type numeric comparison on. It stops at the first fault, where cel-go goes on
+and lists more.
 """
 
 from __future__ import annotations
@@ -229,13 +229,11 @@ class _Checker:
 
     # --- literals ---
 
-    def _join(self, node: Node, before: Type | None, found: Type) -> Type:
-        """The type of elements so far, with one more."""
+    def _join(self, before: Type | None, found: Type) -> Type:
+        """The type of elements so far, with one more; `validate` refuses most lists of several types."""
         if before is None:
             return found
-        if not self._known.assign((before,), (found,)):
-            self._mismatch(node, before, found)
-        return most_general(before, found)
+        return most_general(before, found) if self._known.assign((before,), (found,)) else types.DYN
 
     def _optional_value(self, node: Node, found: Type) -> Type:
         """What an element written with `?` adds."""
@@ -249,15 +247,15 @@ class _Checker:
             found = self._check(each)
             if index in node.optional:
                 found = self._optional_value(each, found)
-            element = self._join(each, element, found)
+            element = self._join(element, found)
         return types.list_of(element or self._known.fresh())
 
     def _map(self, node: MapNode) -> Type:
         key: Type | None = None
         value: Type | None = None
         for entry in node.entries:
-            key = self._join(entry.key, key, self._check(entry.key))
-            value = self._join(entry.value, value, self._entry_value(entry))
+            key = self._join(key, self._check(entry.key))
+            value = self._join(value, self._entry_value(entry))
         return types.map_of(key or self._known.fresh(), value or self._known.fresh())
 
     def _entry_value(self, entry: Entry) -> Type:

@@ -42,12 +42,16 @@ class DeviceView:
         self.capacity = capacity
         self.allow_multiple = allow_multiple
 
+    def attribute_map(self) -> CelMap:
+        """`device.attributes` as a value."""
+        return domain_map(self.attributes)
+
     def as_map(self) -> CelMap:
         """`device` where it is used as a value: a map of its fields."""
         fields: dict[object, object] = {
             "driver": self.driver,
             "allowMultipleAllocations": self.allow_multiple,
-            "attributes": domain_map(self.attributes),
+            "attributes": self.attribute_map(),
             "capacity": domain_map(self.capacity),
         }
         return CelMap(fields)
@@ -55,7 +59,7 @@ class DeviceView:
 
 def domain_map(domains: Domains) -> DomainMap:
     """`device.attributes` or `device.capacity` as a value."""
-    return DomainMap({domain: CelMap(dict[object, object](ids)) for domain, ids in domains.items()})
+    return DomainMap({domain: CelMap.of(*ids.items()) for domain, ids in domains.items()})
 
 
 @dataclass(slots=True)

@@ -1,7 +1,7 @@
 """Closures that reach into values: fields, indices, their optional forms, and has().
 
-Follows cel-go interpreter/attributes.go: a field or key of an optional gives an optional; what has no fields has no key,
-and has() of it is false.
+Follows cel-go interpreter/attributes.go: a field or key of an optional gives an optional; what has no fields has no
+key, and has() of it is false.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def get_optional(target: object, key: object) -> object:
 
 
 def has(target: object, key: object) -> bool:
-    """Whether has() finds the key in the target."""
+    """Whether the target has the key; what has no keys at all has not."""
     if isinstance(target, Optional):
         return target.present and has(target.value, key)
     return _found(target, key) is not _MISSING

@@ -127,6 +127,36 @@ class CelMap:
         return default
 
 
+class GrowingList(list[object]):
+    """What a comprehension has gathered so far. No expression can name it; `frozen` makes it a list."""
+
+    __slots__ = ()
+
+    def frozen(self) -> tuple[object, ...]:
+        """As a value."""
+        return tuple(self)
+
+
+class GrowingMap(CelMap):
+    """What a comprehension has gathered so far, like `GrowingList`."""
+
+    __slots__ = ("_grown",)
+
+    def __init__(self) -> None:
+        """Empty."""
+        self._grown: dict[object, object] = {}
+        super().__init__(self._grown)
+
+    def insert(self, key: object, value: object) -> GrowingMap:
+        """Add an entry, in place."""
+        self._grown[inner_key(key)] = value
+        return self
+
+    def frozen(self) -> CelMap:
+        """As a value."""
+        return CelMap(self._grown)
+
+
 _MISSING: Final = object()
 
 
@@ -143,6 +173,7 @@ _TYPES: Final[dict[type, Type]] = {
     str: types.STRING,
     bytes: types.BYTES,
     tuple: types.LIST,
+    GrowingList: types.LIST,
     CelMap: types.MAP,
     type(None): types.NULL,
     Timestamp: types.TIMESTAMP,

@@ -28,7 +28,7 @@ from dra.cel.types import (
     optional_of,
     type_param,
 )
-from dra.cel.values import INT_MAX, INT_MIN, UINT_MAX, CelMap, UInt, equal, equality
+from dra.cel.values import INT_MAX, INT_MIN, UINT_MAX, CelMap, GrowingList, GrowingMap, UInt, equal, equality
 
 _A: Final = type_param("A")
 _B: Final = type_param("B")
@@ -191,12 +191,21 @@ def _on_text(function_id: str, call: Callable[[str, str], bool], *, member: bool
     return Overload(function_id, (STRING, STRING), BOOL, call, member=member)
 
 
-# --- maps that comprehensions build ---
+# --- lists and maps that comprehensions build ---
+
+
+def _add_lists(left: tuple[object, ...] | GrowingList, right: tuple[object, ...]) -> object:
+    if isinstance(left, tuple):
+        return left + right
+    left.extend(right)
+    return left
 
 
 def _insert(into: CelMap, key: object, value: object) -> CelMap:
     if into.has(key):
         raise CelRuntimeError(f"insert failed: key {key} already exists")
+    if isinstance(into, GrowingMap):
+        return into.insert(key, value)
     return CelMap.of(*into.items(), (key, value))
 
 
@@ -226,7 +235,7 @@ FUNCTIONS: Final[Library] = {
         *_arithmetic("add", operator.add, operator.add),
         Overload("add_string", (STRING, STRING), STRING, operator.add),
         Overload("add_bytes", (BYTES, BYTES), BYTES, operator.add),
-        Overload("add_list", (_LIST, _LIST), _LIST, operator.add),
+        Overload("add_list", (_LIST, _LIST), _LIST, _add_lists),
     ),
     "_-_": _arithmetic("subtract", operator.sub, operator.sub),
     "_*_": _arithmetic("multiply", operator.mul, operator.mul),

@@ -1,0 +1,108 @@
+"""Compiles selectors and runs them: the whole way from a text to what it says about a device.
+
+Follows `CompileCELExpression` and `DeviceMatches` of k8s.io/dynamic-resource-allocation/cel/compile.go.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+from dra.cel import types
+from dra.cel.ast import Checked
+from dra.cel.checker import check
+from dra.cel.device import CelDevice
+from dra.cel.environment import ENVIRONMENTS, Environment, EnvironmentName
+from dra.cel.errors import CelRuntimeError, CelTypeError
+from dra.cel.evaluate import Plan, plan
+from dra.cel.frames import UNSET, Frame
+from dra.cel.parser import Parsed, parse
+from dra.cel.places import place
+from dra.cel.types import Kind, Type
+from dra.cel.validate import validate
+from dra.cel.values import NONE, CelMap, Optional, type_of
+
+_CACHED: Final = 4096  # expressions
+_GO_NAMES: Final = {
+    "int": "unsupported type conversion from 'int' to bool",
+    "uint": "unsupported type conversion from 'uint' to bool",
+    "string": "unsupported native conversion from string to 'bool'",
+    "double": "type conversion error from Double to 'bool'",
+    "bytes": "type conversion error from Bytes to 'bool'",
+    "list": "type conversion error from list to 'bool'",
+    "map": "type conversion error from map to 'bool'",
+    "null_type": "type conversion error from 'null_type' to 'bool'",
+    "type": "type conversion not supported for 'type'",
+    "google.protobuf.Timestamp": "type conversion error from 'Timestamp' to 'bool'",
+    "google.protobuf.Duration": "type conversion error from 'Duration' to 'bool'",
+    "kubernetes.NamedFormat": "type conversion error from 'Format' to 'bool'",
+}
+
+
+class Program:
+    """A compiled selector. Made by `compile_expression`; knows no device."""
+
+    __slots__ = ("_blank", "_evaluate", "checked", "parsed")
+
+    def __init__(self, parsed: Parsed, checked: Checked, planned: Plan) -> None:
+        self.parsed = parsed
+        self.checked = checked
+        self._evaluate = planned.evaluate
+        self._blank: Frame = [UNSET] * (planned.slots - 1)
+
+    @property
+    def text(self) -> str:
+        """The expression as it was written."""
+        return self.parsed.text
+
+    def matches(self, device: CelDevice) -> bool:
+        """What the selector says of the device, or CelRuntimeError."""
+        try:
+            result = self._evaluate([device.view(), *self._blank])
+        except RecursionError:
+            raise CelRuntimeError("expression nested too deeply") from None
+        return result if result is True or result is False else as_bool(result)
+
+
+def as_bool(result: object) -> bool:
+    """The result as a bool, or the scheduler's error for one that is none. An optional counts as its value."""
+    outer = type_of(result).name
+    while isinstance(result, Optional) and result.present:
+        result = result.value
+    if isinstance(result, bool):
+        return result
+    raise CelRuntimeError(f"CEL result of type {outer} could not be converted to bool: {_reason(result)}")
+
+
+def _reason(result: object) -> str:
+    if result is NONE or isinstance(result, Optional):
+        return "optional.none() dereference"
+    name = type_of(result).name
+    if isinstance(result, CelMap):
+        name = "map"
+    return _GO_NAMES.get(name) or f"type conversion error from '{name.rpartition('.')[2]}' to 'bool'"
+
+
+@lru_cache(maxsize=_CACHED)
+def compile_expression(text: str, *, environment: EnvironmentName = "stored") -> Program:
+    """The selector, or CelCompileError with line, column and rule. "new" is stricter: see `dra.cel.environment`."""
+    declared = ENVIRONMENTS[environment]
+    parsed = parse(text)
+    checked = check(parsed, declared)
+    validate(checked)
+    _check_result(checked, declared)
+    return Program(parsed, checked, plan(checked))
+
+
+def _check_result(checked: Checked, environment: Environment) -> None:
+    """A selector is a bool, or an attribute that may turn out to be one."""
+    found = checked.types[checked.root.id]
+    if found in (types.BOOL, environment.attribute):
+        return
+    line, column = place(checked.text, checked.root.start)
+    message = f"must evaluate to bool or the unknown type, not {_declared_name(found)}"
+    raise CelTypeError(message, line=line, column=column, rule="result of a selector")
+
+
+def _declared_name(found: Type) -> str:
+    return str(found) if found.kind is not Kind.DYN else "dyn"
