@@ -15,7 +15,7 @@ from dra.cel.cost.celgo_estimates import estimate_call
 from dra.cel.cost.paths import Path
 from dra.cel.cost.ranges import LARGEST, ONE, UNKNOWN, ZERO, Range
 from dra.cel.cost.sizes import size_at
-from dra.cel.types import Kind, Type
+from dra.cel.types import DYN, Kind, Type
 
 _STRUCT_BASE: Final = 40
 _IMPOSSIBLE: Final = Range(LARGEST, 0)  # the neutral range of a union
@@ -53,11 +53,9 @@ class _Estimator:
         self._locals: dict[str, list[_Local]] = {}
 
     def cost(self, node: Node) -> Range:
-        if node.id in self._checked.names:
-            return self._ident(node, self._checked.names[node.id])
         match node:
-            case Ident():
-                return self._ident(node, node.name)
+            case Ident() | Select() if node.id in self._checked.names:
+                return self._ident(node, self._checked.names[node.id])
             case Select():
                 return self._select(node)
             case Call():
@@ -111,7 +109,7 @@ class _Estimator:
     # --- calls
 
     def _call(self, node: Call) -> Range:
-        if node.function == "dyn":
+        if node.function == "dyn":  # only switches checks off
             cost = self.cost(node.args[0]) + ONE
             self._copy_sizes(node, node.args[0])
             return cost
@@ -120,7 +118,7 @@ class _Estimator:
         if not overloads:
             return ZERO
         cost, target = ZERO, None
-        if node.target is not None:
+        if node.target is not None and node.id not in self._checked.names:  # a namespace is no target
             cost = self.cost(node.target)
             target = self._operand(node.target)
         return cost + self._overloads(node, overloads, target, args, costs)
@@ -142,8 +140,9 @@ class _Estimator:
     ) -> Range:
         """The union over all overloads that the call may choose, and what is known of the result's size."""
         cost, size = _IMPOSSIBLE, None
+        function = self._checked.names.get(node.id, node.function)
         for overload in overloads:
-            found = self._overload(node, CallShape(node.function, overload, target, args), costs)
+            found = self._overload(node, CallShape(function, overload, target, args), costs)
             cost |= found.cost
             if found.size is not None:
                 size = found.size if size is None else size | found.size
@@ -227,7 +226,7 @@ class _Estimator:
     # --- what is known of nodes
 
     def _type(self, node: Node) -> Type:
-        return self._checked.types[node.id]
+        return self._checked.types.get(node.id, DYN)  # the field's name of `a.?b` has no type
 
     def _local(self, name: str) -> _Local | None:
         stack = self._locals.get(name)
