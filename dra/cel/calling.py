@@ -12,7 +12,7 @@ from typing import Final
 from dra.cel.environment import ENVIRONMENTS
 from dra.cel.errors import CelRuntimeError
 from dra.cel.frames import Eval, Frame, captured, no_overload
-from dra.cel.functions import Overload, accepts
+from dra.cel.functions import Overload
 from dra.cel.libraries import standard
 from dra.cel.types import Kind, Type, is_dyn
 from dra.cel.values import CelMap, type_name, type_of
@@ -48,7 +48,7 @@ class Dispatch:
         if known is not None:
             return known
         for overload in self._overloads:
-            if len(overload.params) == len(values) and all(map(accepts, overload.params, values)):
+            if overload.takes(values):
                 if not self._deep or not any(issubclass(each, tuple | CelMap) for each in classes):
                     self._by_class[classes] = overload.call
                 return overload.call

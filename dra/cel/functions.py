@@ -5,7 +5,7 @@ Each module of `dra.cel.libraries` exports `FUNCTIONS: Library`; `dra.cel.enviro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dra.cel import types
@@ -18,7 +18,8 @@ class Overload:
     """One signature of a function. For a member function the receiver is the first of `params`.
 
     `call` gets values whose run-time types fit `params` (`accepts`), and raises CelRuntimeError.
-    `id` is cel-go's overload id: costs go by it.
+    `id` is cel-go's overload id: costs go by it. Not `guarded` is what cel-go calls whatever the types of the arguments
+    are, if only their number fits (`decls.DisableTypeGuards`, singleton bindings): `call` looks at them itself.
     """
 
     id: str
@@ -26,6 +27,11 @@ class Overload:
     result: Type
     call: Callable[..., object]
     member: bool = False
+    guarded: bool = True
+
+    def takes(self, values: Sequence[object]) -> bool:
+        """Whether it may be called with these values."""
+        return len(self.params) == len(values) and (not self.guarded or all(map(accepts, self.params, values)))
 
 
 type Library = Mapping[str, tuple[Overload, ...]]

@@ -21,6 +21,7 @@ from dra.cel.ast import (
 )
 from dra.cel.environment import OVERLOADS
 from dra.cel.errors import CelRuntimeError, CelTypeError
+from dra.cel.libraries.format_check import check_format
 from dra.cel.libraries.regex import compile_pattern
 from dra.cel.places import place
 from dra.cel.types import Type, is_dyn
@@ -32,8 +33,8 @@ _MIXING: Final = ("format",)  # functions whose operands may be lists of several
 def validate(checked: Checked) -> None:
     """CelTypeError for a literal that cannot be what it is used as, or a list or map of several types."""
     for node in descendants(checked.root):
-        if isinstance(node, Call) and node.args and isinstance(node.args[0], Literal):
-            _validate_argument(checked, node, node.args[0])
+        if isinstance(node, Call):
+            _validate_call(checked, node)
     for node in descendants(checked.root, but_below=_MIXING):
         if isinstance(node, ListNode):
             _validate_list(checked, node)
@@ -73,6 +74,14 @@ def _children(node: Node) -> Iterable[Node]:
 def _refuse(checked: Checked, node: Node, message: str, rule: str) -> NoReturn:
     line, column = place(checked.text, node.start)
     raise CelTypeError(message, line=line, column=column, rule=rule)
+
+
+def _validate_call(checked: Checked, call: Call) -> None:
+    if call.args and isinstance(call.args[0], Literal):
+        _validate_argument(checked, call, call.args[0])
+    fault = check_format(call, checked.types)
+    if fault is not None:
+        _refuse(checked, fault.node, fault.message, "format")
 
 
 def _validate_argument(checked: Checked, call: Call, argument: Literal) -> None:

@@ -13,7 +13,7 @@ from dra.cel.functions import Library, Overload
 from dra.cel.libraries.go_sort import sorted_indices
 from dra.cel.libraries.ordering import compare, is_comparable
 from dra.cel.types import DYN, INT, list_of, type_param
-from dra.cel.values import INT_MAX, equal, type_of
+from dra.cel.values import INT_MAX, equal, type_name, type_of
 
 type Values = tuple[object, ...]
 
@@ -43,8 +43,16 @@ def _slice(values: Values, start: int, end: int) -> Values:
     return values[start:end]
 
 
-def _flatten(values: Values, depth: int = 1) -> Values:
-    """Lists inside the list replaced by their elements, `depth` levels deep. Literals nest too little for recursion."""
+def _flatten(values: Values) -> Values:
+    """Lists inside the list replaced by their elements."""
+    if not isinstance(values, tuple):
+        raise CelRuntimeError(f"no such overload: {type_name(values)}.flatten()")
+    return _flatten_by(values, 1)
+
+
+def _flatten_by(values: Values, depth: object) -> Values:
+    if not isinstance(values, tuple) or type(depth) is not int:
+        raise CelRuntimeError(f"no such overload: {type_name(values)}.flatten({type_name(depth)})")
     if depth < 0:
         raise CelRuntimeError("level must be non-negative")
     flat = values
@@ -56,11 +64,15 @@ def _flatten(values: Values, depth: int = 1) -> Values:
 
 
 def _sort(values: Values) -> Values:
+    if not isinstance(values, tuple):
+        raise CelRuntimeError("no such overload: sort")
     return _sort_by_keys(values, values)
 
 
 def _sort_by_keys(values: Values, keys: Values) -> Values:
     """The values in the order of their keys, which must be of one comparable type."""
+    if not isinstance(values, tuple):
+        raise CelRuntimeError("no such overload: @sortByAssociatedKeys")
     if len(values) != len(keys):
         raise CelRuntimeError(
             "@sortByAssociatedKeys() expected a list of the same size as the associated keys list, "
@@ -104,14 +116,17 @@ def _distinct(values: Values) -> Values:
 FUNCTIONS: Final[Library] = {
     "slice": (Overload("list_slice", (_T, INT, INT), _T, _slice, member=True),),
     "flatten": (
-        Overload("list_flatten", (list_of(_T),), _T, _flatten, member=True),
-        Overload("list_flatten_int", (list_of(DYN), INT), list_of(DYN), _flatten, member=True),
+        Overload("list_flatten", (list_of(_T),), _T, _flatten, member=True, guarded=False),
+        Overload("list_flatten_int", (list_of(DYN), INT), list_of(DYN), _flatten_by, member=True, guarded=False),
     ),
     "sort": tuple(
-        Overload(f"list_{kind.name}_sort", (list_of(kind),), list_of(kind), _sort, member=True) for kind in _SORTABLE
+        Overload(f"list_{kind.name}_sort", (list_of(kind),), list_of(kind), _sort, member=True, guarded=False)
+        for kind in _SORTABLE
     ),
     "@sortByAssociatedKeys": tuple(
-        Overload(f"list_{kind.name}_sortByAssociatedKeys", (_T, list_of(kind)), _T, _sort_by_keys, member=True)
+        Overload(
+            f"list_{kind.name}_sortByAssociatedKeys", (_T, list_of(kind)), _T, _sort_by_keys, member=True, guarded=False
+        )
         for kind in _SORTABLE
     ),
     "lists.range": (Overload("lists_range", (INT,), list_of(INT), _range),),
