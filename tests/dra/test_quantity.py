@@ -154,7 +154,7 @@ def test_scaled_values_round_away_from_zero(text: str, milli: int, thousands: in
 @pytest.mark.parametrize(
     ("text", "number"),
     [("1.5", 1.5), ("100m", 0.1), ("3n", 3.0000000000000004e-09), ("1Gi", 1073741824.0), ("0.5Gi", 536870912.0),
-     ("10E", 1e19), ("-2.5e3", -2500.0)],
+     ("10E", 1e19), ("-2.5e3", -2500.0), ("1e400", float("inf")), ("-1e400", float("-inf"))],
 )  # fmt: skip
 def test_the_approximate_float(text: str, number: float) -> None:
     assert parse_quantity(text).approximate_float() == number
