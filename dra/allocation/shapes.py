@@ -12,12 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from sys import intern
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from weakref import WeakValueDictionary
 
 import msgspec
 
 from dra.capacity import Capacities, compile_capacities
+from dra.cel import CelDevice
 from dra.counters import CounterKey, Draw, compile_draws, compile_totals
 from dra.errors import InvalidQuantityError
 from dra.objects import (
@@ -29,9 +30,6 @@ from dra.objects import (
     ResourceSlice,
     ResourceSliceSpec,
 )
-
-if TYPE_CHECKING:
-    from dra.cel import CelDevice
 
 IDENTIFIERS: Final = frozenset({
     "uuid", "parentUUID", "gpuUUID", "pciBusID", "pciAddress", "serial", "serialNumber", "boardSerialNumber",
@@ -88,11 +86,12 @@ class Shape:
 
     def cel_of(self, identity: Identity) -> CelDevice:
         """What selectors see of one device."""
-        from dra.cel import CelDevice  # noqa: PLC0415
-
         device = self.device
         return CelDevice.of(
-            self.driver, self.attributes_of(identity), device.capacity, device.allow_multiple_allocations
+            self.driver,
+            self.attributes_of(identity),
+            device.capacity,
+            allow_multiple=device.allow_multiple_allocations,
         )
 
     def attributes_of(self, identity: Identity) -> Mapping[str, DeviceAttribute]:

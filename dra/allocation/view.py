@@ -5,6 +5,7 @@ A view holds no answers; `dra.allocation.search` asks it. Views of nodes that se
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,7 @@ from weakref import WeakValueDictionary
 from dra.allocation.shapes import Identity, PublishedSlice, Shape
 from dra.allocation.use import Holding, PoolUse
 from dra.counters import CounterKey, remaining
+from dra.errors import InvalidObjectError
 from dra.features import Features
 from dra.names import DeviceID
 from dra.objects import Node
@@ -52,7 +54,7 @@ class DeviceView:
     def usable_here(self) -> bool:
         """Whether its own node selection means this node; true where the slice as a whole does."""
         layout = self.slice_.layout
-        return not layout.per_device_node_selection or device_reaches(self.shape.device, self.pool.viewpoint)
+        return not layout.per_device_node_selection or _reaches(self.shape, self.pool.viewpoint) is True
 
     @property
     def holders(self) -> tuple[Holding, ...]:
@@ -122,13 +124,35 @@ class PoolView:
         gathered = self.gathered
         layouts = tuple(each.layout for each in gathered.slices)
         here = tuple(
-            tuple(device_reaches(shape.device, self.viewpoint) for shape in layout.shapes)
+            tuple(_reaches(shape, self.viewpoint) for shape in layout.shapes)
             for layout in layouts
             if layout.per_device_node_selection
         )
         counters = tuple(each.layout for each in gathered.counter_slices)
         elsewhere = frozenset(self.counters_left.items()) if gathered.elsewhere else None
         return self.id.driver, self.state, layouts, here, counters, elsewhere, self.use.key
+
+
+def _reaches(shape: Shape, viewpoint: Viewpoint) -> bool | None:
+    """None for a node selector that is malformed: an error of the allocation, not of the view."""
+    try:
+        return device_reaches(shape.device, viewpoint)
+    except InvalidObjectError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """The devices of one slice among all that a node sees; the first has the position `start`."""
+
+    pool: PoolView
+    slice_: PublishedSlice
+    start: int
+    end: int
+
+    def device(self, position: int) -> DeviceView:
+        """The device at that position, which must lie between start and end."""
+        return DeviceView(self.pool, self.slice_, position - self.start)
 
 
 class NodeKey:
@@ -166,6 +190,30 @@ class NodeView:
     def devices(self) -> Iterator[DeviceView]:
         """Every device of complete pools, in the scheduler's order."""
         return (device for pool in self.pools for device in pool.devices())
+
+    @cached_property
+    def segments(self) -> tuple[Segment, ...]:
+        """All slices with devices, in the scheduler's order; positions count the devices through."""
+        found: list[Segment] = []
+        position = 0
+        for pool, slice_ in ((each, slice_) for each in self.pools for slice_ in each.slices):
+            end = position + len(slice_.layout.names)
+            found.append(Segment(pool, slice_, position, end))
+            position = end
+        return tuple(found)
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """Where each segment starts."""
+        return tuple(segment.start for segment in self.segments)
+
+    def segment_at(self, position: int) -> Segment:
+        """The segment of a position."""
+        return self.segments[bisect_right(self.starts, position) - 1]
+
+    def device_at(self, position: int) -> DeviceView:
+        """The device at a position."""
+        return self.segment_at(position).device(position)
 
     @cached_property
     def key(self) -> NodeKey:

@@ -1,0 +1,140 @@
+"""What attempts on one node have in common, so that what failed once is not tried again. Pure.
+
+Devices that draw on the same counters form a part (a card with its partitions; a device alone). Two parts are of one
+kind where their devices have the same verdicts, draws, capacities and constrained attributes in the same order: then
+any attempt on the one is an attempt on the other. So an attempt must fail where its twin failed, and a state must fail
+where a state failed that has as many parts of each kind in each condition. Both hold for errors, too: an attempt that
+failed has met none, so its twin meets none.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from math import comb
+
+from dra.allocation.parts import Part, parts_of
+from dra.allocation.request import MAX_RESULTS, ClaimPlan, PlanKey, RequestPlan
+from dra.allocation.state import State
+from dra.allocation.verdict import Judge
+from dra.allocation.view import NodeView
+
+type _Key = tuple[Hashable, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Horizon:
+    """What a request still looks at: its `own` usable positions, in order, and the parts that later requests look at.
+
+    `certain`: looking at its devices meets no error, and none can be had twice, so that they can be counted.
+    `alike`: how many devices later requests want that may swap with this one's.
+    """
+
+    own: tuple[int, ...]
+    own_parts: frozenset[int]
+    later_parts: frozenset[int]
+    certain: bool
+    alike: int
+
+
+class Outlook:
+    """Compares attempts of one search. `failed` holds the states from which there is no way on, and the effort spent."""
+
+    def __init__(self, parts: Sequence[Part], horizons: Mapping[PlanKey, Horizon], state: State) -> None:
+        self.failed: dict[_Key, int] = {}
+        self._parts = parts
+        self._horizons = horizons
+        self._state = state
+        self._part_at = {position: number for number, part in enumerate(parts) for position in part.positions}
+
+    @classmethod
+    def of(
+        cls, view: NodeView, claims: Sequence[ClaimPlan], judges: Mapping[PlanKey, Judge], state: State
+    ) -> Outlook | None:
+        """None where attempts cannot be compared: past 32 devices of a claim, order decides what is tried."""
+        if any(sum(max(plan.count for plan in plans) for plans in claim.requests) > MAX_RESULTS for claim in claims):
+            return None
+        plans = [plan for claim in claims for alternatives in claim.requests for plan in alternatives]
+        parts = parts_of(view, claims, judges, plans)
+        return cls(parts, _horizons(view, claims, judges, parts), state)
+
+    def twin(self, position: int) -> Hashable:
+        """Equal for devices that are alike now: the same place in parts of one kind and condition."""
+        number = self._part_at[position]
+        part = self._parts[number]
+        return part.kind, part.ranks[position], self._condition(number)
+
+    def _condition(self, number: int) -> Hashable:
+        return self._parts[number].condition(self._state)
+
+    def key(self, plan: RequestPlan, number: int, start: int) -> _Key:
+        """Equal for states that allow the same.
+
+        That is: what is still wanted, constraints so far, and parts by kind and condition, with how far the request
+        has come in each.
+        """
+        horizon = self._horizons[plan.key]
+        tally: Counter[Hashable] = Counter()
+        for index in horizon.own_parts | horizon.later_parts:
+            part = self._parts[index]
+            cut = bisect_left(part.positions, start) if index in horizon.own_parts else 0
+            if cut == len(part.positions) and index not in horizon.later_parts:
+                continue
+            tally[part.kind, cut, self._condition(index)] += 1
+        seen = tuple((each.devices > 0, frozenset(each.seen)) for each in self._state.constraints[plan.claim])
+        return plan.key, number, seen, frozenset(tally.items())
+
+    def enough(self, plan: RequestPlan, number: int, start: int) -> bool:
+        """Whether there are as many usable devices from `start` on as are wanted; true where that cannot be told."""
+        horizon = self._horizons[plan.key]
+        if not horizon.certain:
+            return True
+        return len(horizon.own) - bisect_left(horizon.own, start) >= plan.count - number + horizon.alike
+
+    def combinations(self, plan: RequestPlan, number: int, start: int) -> int:
+        """In how many ways up to all but one of the wanted devices can be picked from `start` on; at least 1."""
+        horizon = self._horizons[plan.key]
+        left = len(horizon.own) - bisect_left(horizon.own, start)
+        return sum(comb(left, picked) for picked in range(max(plan.count - number + horizon.alike, 1)))
+
+
+def _horizons(
+    view: NodeView, claims: Sequence[ClaimPlan], judges: Mapping[PlanKey, Judge], parts: Sequence[Part]
+) -> dict[PlanKey, Horizon]:
+    part_at = {position: number for number, part in enumerate(parts) for position in part.positions}
+    found: dict[PlanKey, Horizon] = {}
+    later: frozenset[int] = frozenset()
+    for claim in reversed(claims):
+        wanted, group, after_group = None, 0, later
+        for plans in reversed(claim.requests):
+            first = plans[0]
+            single = len(plans) == 1 and not first.parent and first.count == 1 and not first.all_devices
+            if not single or first.wanted != wanted:
+                wanted, group, after_group = first.wanted if single else None, 0, later
+            here: frozenset[int] = frozenset()
+            for plan in plans:
+                own, certain = _own(view, judges[plan.key])
+                own_parts = frozenset(part_at[position] for position in own)
+                here |= own_parts
+                found[plan.key] = Horizon(
+                    own=own, own_parts=own_parts, later_parts=after_group, certain=certain, alike=group
+                )
+            later |= here
+            group += 1
+    return found
+
+
+def _own(view: NodeView, judge: Judge) -> tuple[tuple[int, ...], bool]:
+    own: list[int] = []
+    certain = True
+    for segment in view.segments:
+        layout = segment.slice_.layout
+        for index, shape in enumerate(layout.shapes):
+            verdict = judge.of(segment.pool, segment.slice_, index)
+            if verdict.fault is not None or (verdict.usable and shape.allow_multiple):
+                certain = False
+            if verdict.usable or verdict.fault is not None:
+                own.append(segment.start + index)
+    return tuple(own), certain
