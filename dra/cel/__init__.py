@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dra.cel.device import CelDevice
 from dra.cel.errors import CelCompileError, CelRuntimeError, CelSyntaxError, CelTypeError
+from dra.cel.explain import Condition, Explanation, Seen
 from dra.cel.program import Program, compile_expression
 
 __all__ = (
@@ -15,6 +16,9 @@ __all__ = (
     "CelRuntimeError",
     "CelSyntaxError",
     "CelTypeError",
+    "Condition",
+    "Explanation",
     "Program",
+    "Seen",
     "compile_expression",
 )

@@ -1,6 +1,6 @@
 """Finds the type of every node, and which overloads a call may mean; refuses what has none. Evaluates nothing.
 
-Follows cel-go checker/checker.go with cross-type numeric comparison on. It stops at the first fault, where cel-go goes on
+Follows cel-go checker/checker.go with cross-type numeric comparison on. It stops at the first fault; cel-go goes on
 and lists more.
 """
 

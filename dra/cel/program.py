@@ -15,8 +15,10 @@ from dra.cel.device import CelDevice
 from dra.cel.environment import ENVIRONMENTS, Environment, EnvironmentName
 from dra.cel.errors import CelRuntimeError, CelTypeError
 from dra.cel.evaluate import Plan, plan
+from dra.cel.explain import Explanation, Term, explain, terms
 from dra.cel.frames import UNSET, Frame
 from dra.cel.parser import Parsed, parse
+from dra.cel.paths import Reads, reads
 from dra.cel.places import place
 from dra.cel.types import Kind, Type
 from dra.cel.validate import validate
@@ -40,20 +42,32 @@ _GO_NAMES: Final = {
 
 
 class Program:
-    """A compiled selector. Made by `compile_expression`; knows no device."""
+    """A compiled selector. Made by `compile_expression`; knows no device.
 
-    __slots__ = ("_blank", "_evaluate", "checked", "parsed")
+    `reads` has part ("attributes" or "capacity"), domain and id of all that it can look at besides the driver and
+    whether the device can be shared; None where that depends on more than the text.
+    """
+
+    __slots__ = ("_blank", "_evaluate", "_parsed", "_terms", "checked", "reads")
 
     def __init__(self, parsed: Parsed, checked: Checked, planned: Plan) -> None:
-        self.parsed = parsed
-        self.checked = checked
+        self._parsed = parsed
         self._evaluate = planned.evaluate
         self._blank: Frame = [UNSET] * (planned.slots - 1)
+        self._terms: tuple[Term, ...] | None = None
+        self.checked = checked
+        self.reads: Reads | None = reads(checked)
 
     @property
     def text(self) -> str:
         """The expression as it was written."""
-        return self.parsed.text
+        return self._parsed.text
+
+    def explain(self, device: CelDevice) -> Explanation:
+        """Which conditions of the selector hold for the device, and the values that they saw."""
+        if self._terms is None:
+            self._terms = terms(self._parsed, self.checked)
+        return explain(self._terms, self.matches, device)
 
     def matches(self, device: CelDevice) -> bool:
         """What the selector says of the device, or CelRuntimeError."""

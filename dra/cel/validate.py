@@ -49,10 +49,11 @@ def descendants(root: Node, but_below: Collection[str] = ()) -> Iterator[Node]:
         node = waiting.pop()
         yield node
         if not (isinstance(node, Call) and node.function in but_below):
-            waiting.extend(reversed(list(_children(node))))
+            waiting.extend(reversed(list(children(node))))
 
 
-def _children(node: Node) -> Iterable[Node]:
+def children(node: Node) -> Iterable[Node]:
+    """What stands directly below a node."""
     children: Iterable[Node] = ()
     match node:
         case Select(operand=operand):
