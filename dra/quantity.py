@@ -6,7 +6,6 @@ text decide only how it is printed. Follows k8s.io/apimachinery/pkg/api/resource
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 from enum import Enum
