@@ -1,8 +1,8 @@
 """Allocation: which devices kube-scheduler would give to ResourceClaims on a node, without its effort. Pure.
 
 `Snapshot` holds a fleet, `Snapshot.node` what one node sees, `allocate` answers for one node. Inside, from the ground
-up: shapes and use; visible, view and snapshot; result, request and verdict; state and groups; parts and outlook, by which
-the search leaves out what cannot help; search and outcome; allocate. `check` judges results without any of them.
+up: shapes and use; visible, view and snapshot; result, request and verdict; state and groups; parts and outlook, by
+which the search leaves out what cannot help; search and outcome; allocate. `check` judges results without any of them.
 """
 
 from dra.allocation.allocate import allocate, allocate_on

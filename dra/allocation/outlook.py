@@ -40,7 +40,7 @@ class Horizon:
 
 
 class Outlook:
-    """Compares attempts of one search. `failed` holds the states from which there is no way on, and the effort spent."""
+    """Compares attempts of one search. `failed` holds states from which there is no way on, with the effort."""
 
     def __init__(self, parts: Sequence[Part], horizons: Mapping[PlanKey, Horizon], state: State) -> None:
         self.failed: dict[_Key, int] = {}
@@ -128,7 +128,7 @@ def _horizons(
 
 def _own(view: NodeView, judge: Judge) -> tuple[tuple[int, ...], bool]:
     own: list[int] = []
-    certain = True
+    certain = not judge.plan.request.derived_attributes
     for segment in view.segments:
         layout = segment.slice_.layout
         for index, shape in enumerate(layout.shapes):

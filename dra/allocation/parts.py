@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dra.allocation.derived import published_attribute
 from dra.allocation.request import ClaimPlan, PlanKey, RequestPlan
-from dra.allocation.state import State, constrained_attribute
+from dra.allocation.state import State
 from dra.allocation.verdict import Judge, Verdict
 from dra.allocation.view import DeviceView, NodeView
 from dra.capacity import Amounts
@@ -153,6 +154,7 @@ class _Notice:
     def __init__(self, view: NodeView, claims: Sequence[ClaimPlan], judges: Sequence[Judge]) -> None:
         self._judges = judges
         self._grouped = view.features.device_compatibility_groups
+        self._derives = any(judge.plan.request.derived_attributes for judge in judges)
         self._constraints = [constraint for claim in claims for constraint in claim.constraints]
         self._signatures: dict[int, tuple[Verdict, Hashable]] = {}
 
@@ -161,7 +163,7 @@ class _Notice:
         verdicts = [judge.of(device.pool, device.slice_, device.index) for judge in self._judges]
         if not any(verdict.usable or verdict.fault is not None for verdict in verdicts):
             return None
-        if self._grouped and device.shape.groups:
+        if self._derives or (self._grouped and device.shape.groups):
             return position
         name, use = device.name, device.pool.use
         consumed = use.consumed.get(name, {})
@@ -173,7 +175,7 @@ class _Notice:
         return (*map(self._signature, verdicts), room, values, in_use)
 
     def _value(self, device: DeviceView, name: str, *, lists: bool) -> Hashable:
-        attribute = constrained_attribute(device, name)
+        attribute = published_attribute(device, name)
         return None if attribute is None else (attribute_value(attribute, lists=lists),)
 
     def _signature(self, verdict: Verdict) -> Hashable:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from dra.allocation.derived import Attributes
 from dra.allocation.groups import Compatibility
 from dra.allocation.request import ClaimPlan, RequestPlan, plan_fault
-from dra.allocation.shapes import Shape, is_identifier
+from dra.allocation.shapes import Shape
 from dra.allocation.verdict import Verdict
 from dra.allocation.view import DeviceView, NodeView, PoolView
-from dra.constraints import Constraint, lookup_attribute
+from dra.constraints import Constraint
 from dra.counters import CounterKey
-from dra.objects import DeviceAttribute
 from dra.quantity import Quantity
 
 type Shares = tuple[Mapping[str, int], ...]
@@ -53,6 +53,7 @@ class State:
         self.drawn: dict[tuple[int, CounterKey], int] = {}
         self.constraints = [claim.constraints for claim in claims]
         self.results: list[list[Picked]] = [[] for _ in claims]
+        self._attributes = Attributes()
         self._groups = Compatibility() if view.features.device_compatibility_groups else None
 
     def in_use(self, plan: RequestPlan, pool: PoolView, name: str, position: int) -> bool:
@@ -87,7 +88,7 @@ class State:
             return True
         after = list(constraints)
         for number in plan.constraints:
-            added = after[number].add(constrained_attribute(device, after[number].attribute))
+            added = after[number].add(self._attributes.of(plan, device, after[number].attribute))
             if added is None:
                 if plan.all_devices:
                     text = f"cannot add device {device.id} because a claim constraint would not be satisfied"
@@ -160,10 +161,3 @@ class State:
             if shares:
                 self.shares[position] = shares
         self._uncharge(taken)
-
-
-def constrained_attribute(device: DeviceView, name: str) -> DeviceAttribute | None:
-    """The attribute of a device that a constraint looks at."""
-    shape = device.shape
-    attributes = shape.attributes_of(device.identity) if is_identifier(name) else shape.attributes
-    return lookup_attribute(attributes, shape.driver, name)

@@ -103,11 +103,15 @@ class Judge:
                 return _NO
         except InvalidObjectError as error:
             return Verdict(fault=error)
+        return self._fitting(shape)
+
+    def _fitting(self, shape: Shape) -> Verdict:
+        """The verdict on a device that is selected."""
         allowed = self._allowed(shape)
         if not self.features.consumable_capacity:
             return Verdict(selectable=True, amounts={}, allowed=allowed)
+        fractional = self.features.fractional_capacity_range
         try:
-            fractional = self.features.fractional_capacity_range
             amounts = demand(shape.capacities, self.plan.amounts, fractional=fractional)
         except CapacityError as error:
             return Verdict(selectable=True, fault=error)
