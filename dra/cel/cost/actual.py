@@ -12,10 +12,11 @@ from typing import Final
 
 from dra.cel.cost.calls import LIST_BASE, REGEX, TRAVERSAL
 from dra.cel.cost.celgo_estimates import of_sorts
+from dra.cel.cost.meter import CancelledError
 from dra.cel.cost.ranges import LARGEST
 from dra.cel.libraries.named_formats import NamedFormat
 from dra.cel.libraries.netip import IPAddress, Prefix
-from dra.cel.values import CelMap, Opaque, Optional, type_of
+from dra.cel.values import CelMap, GrowingList, Opaque, Optional, type_of
 from dra.quantity import Quantity
 from dra.semver import Semver
 
@@ -23,15 +24,11 @@ type Values = tuple[object, ...]
 type _Rule = Callable[[Values, object], int | None]
 
 
-class TrackerPanicError(Exception):
-    """Upstream's tracker takes a value for a list that is none and panics, which ends the whole evaluation.
-
-    Nothing absorbs that, `||` with true on its other side neither. `str()` is the text of the runtime error.
-    """
-
-
 def call_cost(function: str, overload: str, args: Values, result: object) -> int:
-    """The cost of a call with these arguments, the receiver first. `overload` is empty where several could be meant."""
+    """The cost of a call with these arguments, the receiver first. `overload` is empty where several could be meant.
+
+    CancelledError where upstream's tracker takes a value for a list that is none, and panics.
+    """
     kubernetes = _KUBERNETES_OVERLOADS.get(overload) or _KUBERNETES.get(function)
     for rule in (_TRACKERS.get(overload), kubernetes, _STANDARD.get(overload)):
         cost = rule(args, result) if rule is not None else None
@@ -42,7 +39,7 @@ def call_cost(function: str, overload: str, args: Values, result: object) -> int
 
 def size_of(value: object) -> int:
     """What `size()` says of strings, bytes, lists and maps, the bytes of an address or a prefix, 1 of the rest."""
-    if isinstance(value, str | bytes | tuple | CelMap):
+    if isinstance(value, str | bytes | tuple | GrowingList | CelMap):
         return len(value)
     if isinstance(value, IPAddress):
         return value.bits // 8
@@ -69,9 +66,7 @@ def _flatten(args: Values, _result: object) -> int:
     depth = 1
     if len(args) == 2:
         if type(args[1]) is not int:
-            raise TrackerPanicError(
-                f"internal error: interface conversion: ref.Val is {_go_type(args[1])}, not types.Int"
-            )
+            raise CancelledError(f"internal error: interface conversion: ref.Val is {_go_type(args[1])}, not types.Int")
         depth = args[1]
     return _new_list(float(depth), size_of(args[0]))
 
@@ -80,7 +75,7 @@ def _self_compare(position: int) -> _Rule:
     def rule(args: Values, _result: object) -> int:
         values = args[position]
         if not isinstance(values, tuple):
-            raise TrackerPanicError(f"internal error: interface conversion: {_go_type(values)} is not traits.Lister")
+            raise CancelledError(f"internal error: interface conversion: {_go_type(values)} is not traits.Lister")
         factor = 2.1 if values and isinstance(values[0], str | bytes) else 2.0
         return _new_list(factor, len(values) ** 2)
 

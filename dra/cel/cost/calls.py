@@ -19,6 +19,7 @@ TRAVERSAL: Final = 0.1  # a character of a string read once
 REGEX: Final = 0.25  # a character of a regular expression
 LIST_BASE: Final = 10
 MAP_BASE: Final = 30
+STRUCT_BASE: Final = 40
 
 
 @dataclass(frozen=True, slots=True)

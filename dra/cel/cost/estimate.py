@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from dra.cel.ast import Call, Checked, Comprehension, Ident, ListNode, Literal, MapNode, Node, Select, StructNode
-from dra.cel.cost.calls import LIST_BASE, MAP_BASE, CallShape, Estimate, Operand
+from dra.cel.cost.calls import LIST_BASE, MAP_BASE, STRUCT_BASE, CallShape, Estimate, Operand
 from dra.cel.cost.celgo_estimates import estimate_call
 from dra.cel.cost.paths import Path
 from dra.cel.cost.ranges import LARGEST, ONE, UNKNOWN, ZERO, Range
 from dra.cel.cost.sizes import size_at
 from dra.cel.types import DYN, Kind, Type
 
-_STRUCT_BASE: Final = 40
 _IMPOSSIBLE: Final = Range(LARGEST, 0)  # the neutral range of a union
 _ACCUMULATORS: Final = frozenset({"__result__", "@result"})
 _SCALARS: Final = frozenset({Kind.BOOL, Kind.DOUBLE, Kind.DURATION, Kind.INT, Kind.TIMESTAMP, Kind.UINT})
@@ -76,7 +75,7 @@ class _Estimator:
             case MapNode():
                 return self._map(node)
             case StructNode():
-                return sum((self.cost(field.value) for field in node.fields), Range.exactly(_STRUCT_BASE))
+                return sum((self.cost(field.value) for field in node.fields), Range.exactly(STRUCT_BASE))
         return ZERO
 
     def _select(self, node: Select) -> Range:
