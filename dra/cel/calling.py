@@ -10,36 +10,46 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from dra.cel.environment import ENVIRONMENTS
-from dra.cel.errors import CelRuntimeError
+from dra.cel.errors import CelAbortError, CelRuntimeError
 from dra.cel.frames import Eval, Frame, captured, no_overload
 from dra.cel.functions import Overload
-from dra.cel.libraries import standard
+from dra.cel.libraries import list_extensions, standard
 from dra.cel.types import Kind, Type, is_dyn
-from dra.cel.values import CelMap, type_name, type_of
+from dra.cel.values import CelMap, Duration, Timestamp, equal, type_name, type_of
+from dra.semver import Semver
 
 type Function = Callable[..., object]
 
-_BARE: Final = frozenset({*standard.FUNCTIONS})
+# Where cel-go's error of a call does not name the function: by function, and by the class of the first operand.
+_UNNAMED: Final = frozenset({"contains", "startsWith", "endsWith", "matches", "find", "findAll", "@in"})
+_RECEIVERS: Final = (str, Timestamp, Duration)
+# Which operand upstream's cost tracker takes for a list, and panics if it is none (cel-go ext/lists.go), by overload.
+_TRACKED: Final = {
+    "list_distinct": 0,
+    **{each.id: 0 for each in list_extensions.FUNCTIONS["sort"]},
+    **{each.id: 1 for each in list_extensions.FUNCTIONS["@sortByAssociatedKeys"]},
+}
 
 
 class Dispatch:
     """The overloads that a call may mean."""
 
-    __slots__ = ("_by_class", "_deep", "_function", "_overloads")
+    __slots__ = ("_by_class", "_deep", "_function", "_overloads", "tracked")
 
     def __init__(self, function: str, overloads: Sequence[Overload]) -> None:
         self._function = function
         self._overloads = overloads
         self._by_class: dict[tuple[type, ...], Function] = {}
         self._deep = any(_looks_inside(param) for each in overloads for param in each.params)
+        self.tracked = _TRACKED.get(overloads[0].id) if len(overloads) == 1 else None
 
     def certain(self, given: Sequence[Type | None]) -> Function | None:
         """The only function that values of these types can mean; None where a type is not known for certain."""
         if len(self._overloads) != 1 or self._deep:
             return None
-        params = self._overloads[0].params
-        fits = len(params) == len(given) and all(map(_takes, params, given))
-        return self._overloads[0].call if fits else None
+        only = self._overloads[0]
+        fits = len(only.params) == len(given) and (not only.guarded or all(map(_takes, only.params, given)))
+        return only.call if fits else None
 
     def find(self, *values: object) -> Function:
         """The function for the values, or CelRuntimeError."""
@@ -55,8 +65,10 @@ class Dispatch:
         raise self._refused(values)
 
     def _refused(self, values: tuple[object, ...]) -> CelRuntimeError:
-        if self._function not in _BARE:
+        if self._function not in standard.FUNCTIONS and self._function not in _UNNAMED:
             return no_overload(f"{self._function}({', '.join(map(type_name, values))})")
+        if self._function in _UNNAMED or isinstance(values[0], _RECEIVERS):
+            return no_overload()
         first = type_of(values[0]).name
         known = any(each.params[0].name == first for each in ENVIRONMENTS["stored"].functions[self._function])
         return no_overload() if known else no_overload(self._function)
@@ -77,6 +89,8 @@ def _takes(param: Type, given: Type | None) -> bool:
 
 def call(dispatch: Dispatch, operands: Sequence[Eval], given: Sequence[Type | None]) -> Eval:
     """A closure that evaluates the operands in order and calls what they mean."""
+    if dispatch.tracked is not None:
+        return _tracked(dispatch, operands, dispatch.tracked)
     function = dispatch.certain(given)
     if function is not None:
         return _direct(function, operands)
@@ -115,6 +129,22 @@ def _two(find: Callable[..., Function], left: Eval, right: Eval) -> Eval:
     def run(frame: Frame) -> object:
         one, other = left(frame), right(frame)
         return find(one, other)(one, other)
+
+    return run
+
+
+def _tracked(dispatch: Dispatch, operands: Sequence[Eval], position: int) -> Eval:
+    """A call that ends the evaluation if the operand at the position is no list, or an error."""
+
+    def run(frame: Frame) -> object:
+        values = [captured(each, frame) for each in operands]
+        values_type = type(values[position])
+        if not isinstance(values[position], tuple):
+            raise CelAbortError(f"internal error: interface conversion: {values_type.__name__} is not traits.Lister")
+        for value in values:
+            if isinstance(value, CelRuntimeError):
+                raise value
+        return dispatch.find(*values)(*values)
 
     return run
 
@@ -196,12 +226,30 @@ def equality_with(left: Eval, value: object, *, negated: bool) -> Eval:
     return different if negated else same
 
 
+def _unhashable(operand: object) -> bool:
+    """False; but looking for a version or bytes in a Go map panics, and such lists are made into one."""
+    if isinstance(operand, Semver | bytes):
+        name = "cel.Semver" if isinstance(operand, Semver) else "types.Bytes"
+        raise CelAbortError(f"internal error: runtime error: hash of unhashable type {name}")
+    return False
+
+
 def in_texts(left: Eval, values: tuple[object, ...]) -> Eval:
     """`in` for a constant list of strings: nothing but a string can be in it."""
     texts = frozenset(values)
 
     def run(frame: Frame) -> bool:
         operand = left(frame)
-        return operand.__class__ is str and operand in texts
+        return operand in texts if operand.__class__ is str else _unhashable(operand)
+
+    return run
+
+
+def in_primitives(left: Eval, values: tuple[object, ...]) -> Eval:
+    """`in` for a constant list of bools, numbers and strings."""
+
+    def run(frame: Frame) -> bool:
+        operand = left(frame)
+        return _unhashable(operand) or any(equal(operand, each) for each in values)
 
     return run

@@ -29,3 +29,10 @@ class CelTypeError(CelCompileError):
 
 class CelRuntimeError(DraError):
     """The evaluation failed for the values at hand: no such key, no such overload, overflow, cost limit."""
+
+
+class CelAbortError(DraError):
+    """Upstream's code panics here, which ends the whole evaluation: neither `||` nor `&&` absorbs it.
+
+    `Program.matches` makes it a CelRuntimeError with the same text.
+    """

@@ -281,8 +281,7 @@ class _Planner:
             return calling.in_texts(closures[0], values)
         if not all(isinstance(each, _PRIMITIVE) for each in values):
             return self._function(node, node.args, closures)
-        call = OVERLOADS["in_list"].call
-        return lambda frame: call(closures[0](frame), values)
+        return calling.in_primitives(closures[0], values)
 
     def _logical(self, node: Call) -> Eval:
         self._certain[node.id] = types.BOOL

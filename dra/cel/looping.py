@@ -45,7 +45,7 @@ def accumulator(slot: int, init: Eval, *, grows: bool) -> Eval:
             if grows and isinstance(value, tuple | CelMap) and not value:
                 value = GrowingList() if isinstance(value, tuple) else GrowingMap()
             frame[slot] = value
-        if value.__class__ is CelRuntimeError:
+        if isinstance(value, CelRuntimeError):
             raise value
         return value
 
@@ -88,9 +88,10 @@ def iterated(value: object, *, pairs: bool) -> Iterable[object]:
         return enumerate(value) if pairs else value
     if isinstance(value, CelMap):
         return value.items() if pairs else value.keys()
+    go_type = f"types.{type_name(value).rpartition('.')[2].title()}"
     if pairs:
-        raise CelRuntimeError(f"unsupported comprehension range type: {type_name(value)}")
-    raise CelRuntimeError(f"got '{type_name(value)}', expected iterable type")
+        raise CelRuntimeError(f"unsupported comprehension range type: {go_type}")
+    raise CelRuntimeError(f"got '{go_type}', expected iterable type")
 
 
 def _putter(slots: Slots) -> Callable[[Frame, object], None]:

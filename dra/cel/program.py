@@ -11,12 +11,15 @@ from typing import Final
 from dra.cel import types
 from dra.cel.ast import Checked
 from dra.cel.checker import check
+from dra.cel.cost.estimate import estimate
+from dra.cel.cost.meter import LIMIT, Meter
+from dra.cel.cost.metering import metered
 from dra.cel.device import CelDevice
 from dra.cel.environment import ENVIRONMENTS, Environment, EnvironmentName
-from dra.cel.errors import CelRuntimeError, CelTypeError
+from dra.cel.errors import CelAbortError, CelRuntimeError, CelTypeError
 from dra.cel.evaluate import Plan, plan
 from dra.cel.explain import Explanation, Term, explain, terms
-from dra.cel.frames import UNSET, Frame
+from dra.cel.frames import UNSET, Eval, Frame
 from dra.cel.parser import Parsed, parse
 from dra.cel.paths import Reads, reads
 from dra.cel.places import place
@@ -45,17 +48,20 @@ class Program:
     """A compiled selector. Made by `compile_expression`; knows no device.
 
     `reads` has part ("attributes" or "capacity"), domain and id of all that it can look at besides the driver and
-    whether the device can be shared; None where that depends on more than the text.
+    whether the device can be shared; None where that depends on more than the text. `max_cost` is the estimate that the
+    API server compares with its limit.
     """
 
-    __slots__ = ("_blank", "_evaluate", "_parsed", "_terms", "checked", "reads")
+    __slots__ = ("_blank", "_evaluate", "_metered", "_parsed", "_terms", "checked", "max_cost", "reads")
 
     def __init__(self, parsed: Parsed, checked: Checked, planned: Plan) -> None:
         self._parsed = parsed
         self._evaluate = planned.evaluate
         self._blank: Frame = [UNSET] * (planned.slots - 1)
+        self._metered: Plan | None = None
         self._terms: tuple[Term, ...] | None = None
         self.checked = checked
+        self.max_cost = estimate(checked).max
         self.reads: Reads | None = reads(checked)
 
     @property
@@ -70,9 +76,34 @@ class Program:
         return explain(self._terms, self.matches, device)
 
     def matches(self, device: CelDevice) -> bool:
-        """What the selector says of the device, or CelRuntimeError."""
+        """What the selector says of the device, or CelRuntimeError. Costs are counted only if they might be too high."""
+        if self.max_cost > LIMIT:
+            result, _ = self.cost(device)
+            if isinstance(result, CelRuntimeError):
+                raise result
+            return result
+        return self._run(self._evaluate, [device.view(), *self._blank])
+
+    def cost(self, device: CelDevice) -> tuple[bool | CelRuntimeError, int | None]:
+        """What `matches` says or raises, and what it cost in CEL's units; None where the evaluation was broken off."""
+        if self._metered is None:
+            self._metered = metered(self.checked)
+        meter = Meter()
+        blank = [UNSET] * (self._metered.slots - 1)
         try:
-            result = self._evaluate([device.view(), *self._blank])
+            view = device.view()
+        except CelRuntimeError as error:
+            return error, None
+        try:
+            return self._run(self._metered.evaluate, [view, *blank, meter]), meter.cost
+        except CelRuntimeError as error:
+            return error, None if isinstance(error.__cause__, CelAbortError) else meter.cost
+
+    def _run(self, evaluate: Eval, frame: Frame) -> bool:
+        try:
+            result = evaluate(frame)
+        except CelAbortError as error:
+            raise CelRuntimeError(str(error)) from error
         except RecursionError:
             raise CelRuntimeError("expression nested too deeply") from None
         return result if result is True or result is False else as_bool(result)

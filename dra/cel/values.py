@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from dra.cel import types
+from dra.cel.errors import CelAbortError
 from dra.cel.types import Type
 from dra.quantity import Quantity
 from dra.semver import Semver
@@ -161,7 +162,9 @@ _MISSING: Final = object()
 
 
 def inner_key(key: object) -> object:
-    """The key under which `CelMap` keeps an entry."""
+    """The key under which `CelMap` keeps an entry. CelAbortError for what panics as a key of a Go map."""
+    if isinstance(key, Semver):
+        raise CelAbortError("internal error: runtime error: hash of unhashable type cel.Semver")
     return key if type(key) is str or type(key) is int else (type(key), key)
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from dra.cel.errors import CelAbortError
+
 LIMIT: Final = 1_000_000
 """The most that a selector may cost (`CELSelectorExpressionMaxCost` of k8s.io/api/resource/v1)."""
 
 
-class CancelledError(Exception):
+class CancelledError(CelAbortError):
     """Ends an evaluation as a whole; nothing in the expression absorbs it. `str()` is the runtime error's text."""
 
 
