@@ -61,7 +61,7 @@ class Program:
         self._metered: Plan | None = None
         self._terms: tuple[Term, ...] | None = None
         self.checked = checked
-        self.max_cost = estimate(checked).max
+        self.max_cost = estimate(checked).most
         self.reads: Reads | None = reads(checked)
 
     @property
@@ -76,7 +76,7 @@ class Program:
         return explain(self._terms, self.matches, device)
 
     def matches(self, device: CelDevice) -> bool:
-        """What the selector says of the device, or CelRuntimeError. Costs are counted only if they might be too high."""
+        """What the selector says of the device, or CelRuntimeError. Costs are counted if they might be too high."""
         if self.max_cost > LIMIT:
             result, _ = self.cost(device)
             if isinstance(result, CelRuntimeError):
