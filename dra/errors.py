@@ -20,7 +20,18 @@ class InvalidNameError(DraError):
 
 
 class InvalidObjectError(DraError):
-    """A wire object lacks what its kind requires, or carries a value of the wrong type."""
+    """A wire object lacks what its kind requires, or carries a value of the wrong type.
+
+    `pointer` is the JSON pointer (RFC 6901) of the place, empty where the whole object is meant or none is known.
+    """
+
+    def __init__(self, message: str, *, pointer: str = "") -> None:
+        super().__init__(message)
+        self.pointer = pointer
+
+
+class UnreadKindError(InvalidObjectError):
+    """An object is of a kind, or of a version of it, that Portico does not read."""
 
 
 class UnknownFeatureError(DraError):

@@ -32,6 +32,18 @@ from dra.objects.devicetaintrule import (
 from dra.objects.meta import ApiStruct, JsonObject, ObjectMeta, OwnerReference, decode, encode, to_json
 from dra.objects.node import Node, NodeSpec, NodeStatus, Taint
 from dra.objects.nodeselector import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from dra.objects.pod import (
+    Container,
+    ContainerClaim,
+    ContainerExtendedResourceRequest,
+    Pod,
+    PodExtendedResourceClaimStatus,
+    PodResourceClaim,
+    PodResourceClaimStatus,
+    PodSpec,
+    PodStatus,
+    ResourceRequirements,
+)
 from dra.objects.resourceclaim import (
     AllocatedDeviceStatus,
     AllocationResult,
@@ -55,6 +67,7 @@ from dra.objects.resourceclaim import (
     ResourceClaimTemplate,
     ResourceClaimTemplateSpec,
 )
+from dra.objects.resourcequota import ResourceQuota, ResourceQuotaSpec, ResourceQuotaStatus
 from dra.objects.resourceslice import API_VERSION, ResourcePool, ResourceSlice, ResourceSliceSpec
 
 __all__ = [
@@ -67,6 +80,9 @@ __all__ = [
     "CapacityRequirements",
     "CelSelector",
     "Condition",
+    "Container",
+    "ContainerClaim",
+    "ContainerExtendedResourceRequest",
     "Counter",
     "CounterSet",
     "Device",
@@ -106,6 +122,12 @@ __all__ = [
     "ObjectMeta",
     "OpaqueConfiguration",
     "OwnerReference",
+    "Pod",
+    "PodExtendedResourceClaimStatus",
+    "PodResourceClaim",
+    "PodResourceClaimStatus",
+    "PodSpec",
+    "PodStatus",
     "ResourceClaim",
     "ResourceClaimConsumerReference",
     "ResourceClaimSpec",
@@ -113,6 +135,10 @@ __all__ = [
     "ResourceClaimTemplate",
     "ResourceClaimTemplateSpec",
     "ResourcePool",
+    "ResourceQuota",
+    "ResourceQuotaSpec",
+    "ResourceQuotaStatus",
+    "ResourceRequirements",
     "ResourceSlice",
     "ResourceSliceSpec",
     "Taint",

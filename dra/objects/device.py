@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from dra.objects.meta import ApiStruct
+from dra.objects.meta import ApiStruct, Int64, QuantityText
 from dra.objects.nodeselector import NodeSelector
 
 type TaintEffect = Literal["None", "NoSchedule", "NoExecute"]
@@ -15,11 +15,11 @@ type TaintEffect = Literal["None", "NoSchedule", "NoExecute"]
 class DeviceAttribute(ApiStruct, frozen=True, kw_only=True):
     """One value: exactly one field is set. `version` is semver 2.0.0; lists need the gate DRAListTypeAttributes."""
 
-    int_: int | None = msgspec.field(name="int", default=None)
+    int_: Int64 | None = msgspec.field(name="int", default=None)
     bool_: bool | None = msgspec.field(name="bool", default=None)
     string: str | None = None
     version: str | None = None
-    ints: tuple[int, ...] | None = None
+    ints: tuple[Int64, ...] | None = None
     bools: tuple[bool, ...] | None = None
     strings: tuple[str, ...] | None = None
     versions: tuple[str, ...] | None = None
@@ -36,30 +36,30 @@ class DeviceAttribute(ApiStruct, frozen=True, kw_only=True):
 class CapacityRange(ApiStruct, frozen=True, kw_only=True):
     """A range of what one share may consume; quantities as texts."""
 
-    min: str | None = None
-    max: str | None = None
-    step: str | None = None
+    min: QuantityText | None = None
+    max: QuantityText | None = None
+    step: QuantityText | None = None
 
 
 class CapacityRequestPolicy(ApiStruct, frozen=True, kw_only=True):
     """How a request for a share is rounded (KEP-5075)."""
 
-    default: str | None = None
+    default: QuantityText | None = None
     valid_range: CapacityRange | None = None
-    valid_values: tuple[str, ...] = ()
+    valid_values: tuple[QuantityText, ...] = ()
 
 
 class DeviceCapacity(ApiStruct, frozen=True, kw_only=True):
     """One capacity; the value is a quantity as text."""
 
-    value: str
+    value: QuantityText
     request_policy: CapacityRequestPolicy | None = None
 
 
 class Counter(ApiStruct, frozen=True, kw_only=True):
     """One counter; the value is a quantity as text."""
 
-    value: str
+    value: QuantityText
 
 
 class CounterSet(ApiStruct, frozen=True, kw_only=True):
@@ -90,15 +90,15 @@ class NodeAllocatableMapping(ApiStruct, frozen=True, kw_only=True):
     """How much of a node resource a device takes: `capacity_key` with its multiplier, or a multiplier per device."""
 
     capacity_key: str | None = None
-    capacity_multiplier: str | None = None
-    device_multiplier: str | None = None
+    capacity_multiplier: QuantityText | None = None
+    device_multiplier: QuantityText | None = None
 
 
 class NodeAllocatableOverhead(ApiStruct, frozen=True, kw_only=True):
     """What each pod, and each container that refers to the claim, takes besides; quantities as texts."""
 
-    per_pod: str | None = None
-    per_container: str | None = None
+    per_pod: QuantityText | None = None
+    per_container: QuantityText | None = None
 
 
 class NodeAllocatableResource(ApiStruct, frozen=True, kw_only=True):

@@ -1,18 +1,20 @@
 """What every Kubernetes object carries, and how wire JSON becomes a frozen struct.
 
 The structs name what Portico reads; a field they do not know is ignored on reading. Bytes as received are kept beside
-the struct where an object is stored or written back (`gpuinventory`), so nothing is lost.
+the struct where an object is stored; `dra.objects.preserve` writes a changed object back without losing such a field.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Annotated, Any
 
 import msgspec
 
-from dra.errors import InvalidObjectError
+from dra.objects.reading import read_carefully
 
 type JsonObject = dict[str, Any]
+type Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+type QuantityText = Annotated[str, msgspec.Meta(extra={"form": "quantity"})]  # `dra.quantity` reads it
 
 
 class ApiStruct(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -45,15 +47,15 @@ class ObjectMeta(ApiStruct, frozen=True, kw_only=True):
     owner_references: tuple[OwnerReference, ...] = ()
 
 
-S = TypeVar("S", bound=msgspec.Struct)
-
-
 def decode[S: msgspec.Struct](body: bytes | msgspec.Raw, kind: type[S]) -> S:
-    """Read one object from wire JSON; InvalidObjectError names the kind and the field that is missing or wrong."""
+    """Read one object from wire JSON. As for the API server, null is absent and a quantity may be a number.
+
+    InvalidObjectError names the kind, the JSON pointer, the value and the rule, for bad JSON line and column.
+    """
     try:
         return msgspec.json.decode(body, type=kind)
-    except msgspec.MsgspecError as error:
-        raise InvalidObjectError(f"{kind.__name__}: {error}") from error
+    except (msgspec.MsgspecError, RecursionError):
+        return read_carefully(bytes(body), kind)
 
 
 def encode(struct: msgspec.Struct) -> bytes:

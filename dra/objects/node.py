@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dra.objects.meta import ApiStruct, ObjectMeta
+from dra.objects.meta import ApiStruct, ObjectMeta, QuantityText
 from dra.objects.resourceclaim import Condition
 
 
@@ -25,7 +25,7 @@ class NodeStatus(ApiStruct, frozen=True, kw_only=True):
     """Conditions and what pods can be given; quantities as texts."""
 
     conditions: tuple[Condition, ...] = ()
-    allocatable: dict[str, str] = {}
+    allocatable: dict[str, QuantityText] = {}
     declared_features: tuple[str, ...] = ()
 
 

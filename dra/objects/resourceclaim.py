@@ -8,7 +8,7 @@ import msgspec
 
 from dra.names import ClaimRef, ClaimUID
 from dra.objects.deviceclass import DeviceSelector, OpaqueConfiguration
-from dra.objects.meta import ApiStruct, JsonObject, ObjectMeta
+from dra.objects.meta import ApiStruct, Int64, JsonObject, ObjectMeta, QuantityText
 from dra.objects.nodeselector import NodeSelector
 from dra.objects.resourceslice import API_VERSION
 
@@ -16,7 +16,7 @@ from dra.objects.resourceslice import API_VERSION
 class CapacityRequirements(ApiStruct, frozen=True, kw_only=True):
     """Least capacity per device; quantities as texts. For a shared device it is what the share consumes."""
 
-    requests: dict[str, str] = {}
+    requests: dict[str, QuantityText] = {}
 
 
 class DeviceToleration(ApiStruct, frozen=True, kw_only=True):
@@ -26,7 +26,7 @@ class DeviceToleration(ApiStruct, frozen=True, kw_only=True):
     operator: str = "Equal"
     value: str = ""
     effect: str = ""
-    toleration_seconds: int | None = None
+    toleration_seconds: Int64 | None = None
 
 
 class DeviceDerivedAttribute(ApiStruct, frozen=True, kw_only=True):
@@ -42,7 +42,7 @@ class ExactDeviceRequest(ApiStruct, frozen=True, kw_only=True):
     device_class_name: str
     selectors: tuple[DeviceSelector, ...] = ()
     allocation_mode: str = "ExactCount"
-    count: int = 1
+    count: Int64 = 1
     admin_access: bool = False
     tolerations: tuple[DeviceToleration, ...] = ()
     capacity: CapacityRequirements | None = None
@@ -101,7 +101,7 @@ class DeviceRequestAllocationResult(ApiStruct, frozen=True, kw_only=True):
     device: str
     admin_access: bool = False
     share_id: str | None = msgspec.field(name="shareID", default=None)
-    consumed_capacity: dict[str, str] = {}
+    consumed_capacity: dict[str, QuantityText] = {}
     tolerations: tuple[DeviceToleration, ...] = ()
     binding_conditions: tuple[str, ...] = ()
     binding_failure_conditions: tuple[str, ...] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dra.objects.device import CounterSet, Device
-from dra.objects.meta import ApiStruct, ObjectMeta
+from dra.objects.meta import ApiStruct, Int64, ObjectMeta
 from dra.objects.nodeselector import NodeSelector
 
 API_VERSION = "resource.k8s.io/v1"
@@ -13,8 +13,8 @@ class ResourcePool(ApiStruct, frozen=True, kw_only=True):
     """The pool a slice belongs to. Only slices of the highest generation count; all of them must be there."""
 
     name: str
-    generation: int = 0  # not sent by Go clients when zero
-    resource_slice_count: int
+    generation: Int64 = 0  # not sent by Go clients when zero
+    resource_slice_count: Int64
 
 
 class ResourceSliceSpec(ApiStruct, frozen=True, kw_only=True):

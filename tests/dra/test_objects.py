@@ -59,16 +59,63 @@ def test_what_is_written_is_what_was_read(kind: type[ResourceSlice | ResourceCla
 
 
 @pytest.mark.parametrize(
-    ("body", "where"),
+    ("body", "said"),
     [
-        (b'{"metadata": {}, "spec": {"driver": "d"}}', "ResourceSlice: Object missing required field `pool`"),
-        (b'{"metadata": {}, "spec": {"driver": 1, "pool": {}}}', "Expected `str`, got `int`"),
-        (b"{", "ResourceSlice: Input data was truncated"),
+        (b'{"metadata": {}, "spec": {"driver": "d"}}', "/spec/pool is required"),
+        (b'{"metadata": {}, "spec": {"driver": 1, "pool": {}}}', "/spec/driver is 1, must be a string"),
+        (b'{"metadata": {}, "spec": null}', "/spec is required"),
+        (b'{"metadata": [], "spec": {}}', "/metadata is [], must be an object"),
+        (b"[]", "/ is [], must be an object"),
+        (b"{", "no JSON at line 1, column 2"),
+        (b'{"metadata":\n  nope}', "no JSON at line 2, column 3"),
+        (b'{"metadata": NaN}', "NaN is no JSON value"),
+        (b'"\xff"', "no UTF-8 at byte 1"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b'{"a":' * 100_000, "nested too deeply"),
     ],
 )
-def test_a_wrong_object_names_the_kind_and_the_field(body: bytes, where: str) -> None:
-    with pytest.raises(InvalidObjectError, match=where):
+def test_a_wrong_object_names_the_place_the_value_and_the_rule(body: bytes, said: str) -> None:
+    with pytest.raises(InvalidObjectError) as error:
         decode(body, ResourceSlice)
+
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("device", "pointer", "rule"),
+    [
+        ('{"name": 5}', "/name", "is 5, must be a string"),
+        ('{"name": "a\\ud800"}', "/name", "lone surrogates"),
+        ('{"name": "d", "attributes": {"a/b": {"int": 1.5}}}', "/attributes/a~1b/int", "is 1.5, must be an integer"),
+        ('{"name": "d", "attributes": {"a": {"int": 9223372036854775808}}}', "/attributes/a/int", "64 bits"),
+        ('{"name": "d", "attributes": {"a": {"bool": "true"}}}', "/attributes/a/bool", "must be true or false"),
+        ('{"name": "d", "attributes": {"a": null}}', "/attributes/a", "must be an object"),
+        ('{"name": "d", "capacity": {"memory": {}}}', "/capacity/memory/value", "is required"),
+        ('{"name": "d", "capacity": {"memory": "80Gi"}}', "/capacity/memory", "is '80Gi', must be an object"),
+        ('{"name": "d", "taints": {"key": "k"}}', "/taints", "must be a list"),
+        ('{"name": "d", "taints": [{"key": "k"}]}', "/taints/0/effect", "is required"),
+    ],
+)
+def test_a_pointer_leads_to_what_is_wrong(device: str, pointer: str, rule: str) -> None:
+    with pytest.raises(InvalidObjectError, match=rule) as error:
+        decode(device.encode(), Device)
+
+    assert error.value.pointer == pointer
+
+
+def test_null_is_absent_and_a_quantity_may_be_a_number() -> None:
+    # as Go clients write what is empty, and as `resource.Quantity` reads JSON
+    claim = decode(
+        b'{"metadata": {"creationTimestamp": null, "labels": null}, "spec": {"devices": {"requests": null}}}',
+        ResourceClaim,
+    )
+    device = decode(
+        b'{"name": "d", "capacity": {"memory": {"value": 1.50}, "cores": {"value": 1e3}}, "taints": null}', Device
+    )
+
+    assert (claim.spec.devices.requests, claim.metadata.labels) == ((), {})
+    assert {name: capacity.value for name, capacity in device.capacity.items()} == {"memory": "1.50", "cores": "1e3"}
+    assert device.taints == ()
 
 
 def test_an_attribute_is_found_with_and_without_the_drivers_domain() -> None:
