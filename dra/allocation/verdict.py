@@ -165,7 +165,7 @@ def _compiled(selector: DeviceSelector) -> Program | CelCompileError:
 def _reads_identity(program: Program | CelCompileError) -> bool:
     if isinstance(program, CelCompileError):
         return False
-    reads: frozenset[tuple[str, str, str]] | None = getattr(program, "reads", None)
+    reads = program.reads
     return reads is None or any(kind == "attributes" and is_identifier(name) for kind, _, name in reads)
 
 
