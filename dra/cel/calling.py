@@ -15,8 +15,7 @@ from dra.cel.frames import Eval, Frame, captured, no_overload
 from dra.cel.functions import Overload
 from dra.cel.libraries import list_extensions, standard
 from dra.cel.types import Kind, Type, is_dyn
-from dra.cel.values import CelMap, Duration, Timestamp, equal, type_name, type_of
-from dra.semver import Semver
+from dra.cel.values import CelMap, Duration, Timestamp, check_hashable, equal, type_name, type_of
 
 type Function = Callable[..., object]
 
@@ -169,14 +168,11 @@ def call_with(dispatch: Dispatch, left: Eval, value: object, given: Type | None)
     return run
 
 
-def observed_call(dispatch: Dispatch, operands: Sequence[Eval]) -> Eval:
-    """Like `call`, but it evaluates both of two operands even if the first fails, as cel-go does."""
+def observed_call(dispatch: Dispatch, operands: Sequence[Eval], *, both: bool) -> Eval:
+    """Like `call`; with `both` it evaluates the second operand even if the first fails, as cel-go mostly does."""
 
     def run(frame: Frame) -> object:
-        if len(operands) == 2:
-            values = [captured(each, frame) for each in operands]
-        else:
-            values = [each(frame) for each in operands]
+        values = [captured(each, frame) for each in operands] if both else [each(frame) for each in operands]
         for value in values:
             if isinstance(value, CelRuntimeError):
                 raise value
@@ -226,21 +222,16 @@ def equality_with(left: Eval, value: object, *, negated: bool) -> Eval:
     return different if negated else same
 
 
-def _unhashable(operand: object) -> bool:
-    """False; but looking for a version or bytes in a Go map panics, and such lists are made into one."""
-    if isinstance(operand, Semver | bytes):
-        name = "cel.Semver" if isinstance(operand, Semver) else "types.Bytes"
-        raise CelAbortError(f"internal error: runtime error: hash of unhashable type {name}")
-    return False
-
-
 def in_texts(left: Eval, values: tuple[object, ...]) -> Eval:
-    """`in` for a constant list of strings: nothing but a string can be in it."""
+    """`in` for a constant list of strings, which cel-go makes a Go map: nothing but a string can be in it."""
     texts = frozenset(values)
 
     def run(frame: Frame) -> bool:
         operand = left(frame)
-        return operand in texts if operand.__class__ is str else _unhashable(operand)
+        if operand.__class__ is str:
+            return operand in texts
+        check_hashable(operand)
+        return False
 
     return run
 
@@ -250,6 +241,7 @@ def in_primitives(left: Eval, values: tuple[object, ...]) -> Eval:
 
     def run(frame: Frame) -> bool:
         operand = left(frame)
-        return _unhashable(operand) or any(equal(operand, each) for each in values)
+        check_hashable(operand)
+        return any(equal(operand, each) for each in values)
 
     return run

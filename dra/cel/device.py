@@ -18,8 +18,6 @@ from dra.semver import Semver, parse_semver
 
 type Domains = dict[str, dict[str, object]]
 
-_EMPTY: Final = CelMap({})
-
 
 class DomainMap(CelMap):
     """Values by domain and id. A domain that is not there reads as an empty map, but is not `in`."""
@@ -29,6 +27,15 @@ class DomainMap(CelMap):
     def find(self, key: object, default: object = None) -> object:
         """The ids of a domain, empty where there is none; never the default."""
         return super().find(key, _EMPTY)
+
+
+class IdMap(CelMap):
+    """Values of one domain by id."""
+
+    __slots__ = ()
+
+
+_EMPTY: Final = IdMap({})
 
 
 class DeviceView:
@@ -59,7 +66,7 @@ class DeviceView:
 
 def domain_map(domains: Domains) -> DomainMap:
     """`device.attributes` or `device.capacity` as a value."""
-    return DomainMap({domain: CelMap.of(*ids.items()) for domain, ids in domains.items()})
+    return DomainMap({domain: IdMap.of(*ids.items()) for domain, ids in domains.items()})
 
 
 @dataclass(slots=True)

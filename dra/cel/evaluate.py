@@ -15,7 +15,7 @@ from dra.cel import calling, logic, looping, selecting, types
 from dra.cel.ast import Call, Checked, Comprehension, Ident, ListNode, Literal, MapNode, Node, Select, StructNode
 from dra.cel.calling import Dispatch
 from dra.cel.environment import CONSTANTS, OVERLOADS, TYPE_NAMES
-from dra.cel.errors import CelRuntimeError, CelTypeError
+from dra.cel.errors import CelAbortError, CelRuntimeError, CelTypeError
 from dra.cel.frames import Eval, Frame, constant
 from dra.cel.libraries.regex import compile_pattern
 from dra.cel.literalvalues import list_of, map_of
@@ -51,6 +51,8 @@ def plan(checked: Checked, observe: Observe | None = None) -> Plan:
         evaluate = planner.node(checked.root)
     except RecursionError:
         planner.fail(checked.root, "expression nested too deeply")
+    except CelAbortError as error:
+        planner.fail(checked.root, str(error))
     return Plan(evaluate, planner.slots, planner.constants)
 
 
@@ -218,9 +220,9 @@ class _Planner:
         folded = self._folded(node, name, dispatch, operands)
         if folded is not None:
             return folded
-        self._check_pattern(node, name, operands)
+        has_pattern = self._has_pattern(node, name, operands)
         if self._observe is not None:
-            return calling.observed_call(dispatch, closures)
+            return calling.observed_call(dispatch, closures, both=len(operands) == 2 and not has_pattern)
         given = [self._certain.get(each.id) for each in operands]
         if len(operands) == 2 and operands[1].id in self._known:
             return calling.call_with(dispatch, closures[0], self._known[operands[1].id], given[0])
@@ -248,15 +250,18 @@ class _Planner:
         self._known[node.id] = value
         return constant(value)
 
-    def _check_pattern(self, node: Call, name: str, operands: tuple[Node, ...]) -> None:
+    def _has_pattern(self, node: Call, name: str, operands: tuple[Node, ...]) -> bool:
+        """Whether it is a call with a constant regular expression, which must compile."""
         if name not in _PATTERN_FUNCTIONS or len(operands) < 2:
-            return
+            return False
         pattern = self.constants.get(operands[1].id)
-        if isinstance(pattern, str):
-            try:
-                compile_pattern(pattern)
-            except CelRuntimeError as error:
-                self.fail(node, str(error))
+        if not isinstance(pattern, str):
+            return False
+        try:
+            compile_pattern(pattern)
+        except CelRuntimeError as error:
+            self.fail(node, str(error))
+        return True
 
     def _equality(self, node: Call) -> Eval:
         negated = node.function == "_!=_"

@@ -85,7 +85,7 @@ class Program:
         return self._run(self._evaluate, [device.view(), *self._blank])
 
     def cost(self, device: CelDevice) -> tuple[bool | CelRuntimeError, int | None]:
-        """What `matches` says or raises, and what it cost in CEL's units; None where the evaluation was broken off."""
+        """What `matches` says or raises, and its cost in CEL's units; None for a device that cannot be converted."""
         if self._metered is None:
             self._metered = metered(self.checked)
         meter = Meter()
@@ -97,7 +97,7 @@ class Program:
         try:
             return self._run(self._metered.evaluate, [view, *blank, meter]), meter.cost
         except CelRuntimeError as error:
-            return error, None if isinstance(error.__cause__, CelAbortError) else meter.cost
+            return error, meter.cost
 
     def _run(self, evaluate: Eval, frame: Frame) -> bool:
         try:

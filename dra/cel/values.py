@@ -57,10 +57,14 @@ NONE: Final = Optional(None, present=False)
 
 
 class Opaque:
-    """Base of value classes that belong to one library. Subclasses say their type and define `__eq__`."""
+    """Base of value classes that belong to one library. Subclasses say their type and define `__eq__`.
+
+    `GO_UNHASHABLE` is the name of the Go type where that is no key of a Go map.
+    """
 
     __slots__ = ()
     CEL_TYPE: ClassVar[Type]
+    GO_UNHASHABLE: ClassVar[str] = ""
 
 
 class ComputedQuantity(Quantity):
@@ -163,9 +167,18 @@ _MISSING: Final = object()
 
 def inner_key(key: object) -> object:
     """The key under which `CelMap` keeps an entry. CelAbortError for what panics as a key of a Go map."""
-    if isinstance(key, Semver):
-        raise CelAbortError("internal error: runtime error: hash of unhashable type cel.Semver")
+    check_hashable(key)
     return key if type(key) is str or type(key) is int else (type(key), key)
+
+
+def check_hashable(key: object) -> None:
+    """CelAbortError for a version, bytes and what else looking for in a Go map panics."""
+    name = key.GO_UNHASHABLE if isinstance(key, Opaque) else _UNHASHABLE.get(type(key))
+    if name:
+        raise CelAbortError(f"internal error: runtime error: hash of unhashable type {name}")
+
+
+_UNHASHABLE: Final[dict[type, str]] = {Semver: "cel.Semver", bytes: "types.Bytes"}
 
 
 _TYPES: Final[dict[type, Type]] = {

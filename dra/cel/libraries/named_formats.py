@@ -40,6 +40,7 @@ class NamedFormat(Opaque):
     """A format: its name, by which formats are equal, how to check a string, and the size that its cost goes by."""
 
     CEL_TYPE: ClassVar[Type] = NAMED_FORMAT
+    GO_UNHASHABLE: ClassVar[str] = "cel.Format"
     name: str
     check: Check = field(compare=False)
     regex_size: int = field(compare=False)

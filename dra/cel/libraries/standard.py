@@ -28,7 +28,18 @@ from dra.cel.types import (
     optional_of,
     type_param,
 )
-from dra.cel.values import INT_MAX, INT_MIN, UINT_MAX, CelMap, GrowingList, GrowingMap, UInt, equal, equality
+from dra.cel.values import (
+    INT_MAX,
+    INT_MIN,
+    UINT_MAX,
+    CelMap,
+    GrowingList,
+    GrowingMap,
+    UInt,
+    check_hashable,
+    equal,
+    equality,
+)
 
 _A: Final = type_param("A")
 _B: Final = type_param("B")
@@ -162,6 +173,8 @@ def _in_list(element: object, values: tuple[object, ...]) -> bool:
 
 
 def _in_map(key: object, values: CelMap) -> bool:
+    if len(values) > 0 and type(values) is CelMap:  # a device's maps have only strings for keys
+        check_hashable(key)
     return values.has(key)
 
 
