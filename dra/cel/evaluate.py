@@ -20,6 +20,7 @@ from dra.cel.frames import Eval, Frame, constant
 from dra.cel.libraries.regex import compile_pattern
 from dra.cel.literalvalues import list_of, map_of
 from dra.cel.looping import Parts, Slots
+from dra.cel.macroloops import macro_loop
 from dra.cel.places import place
 from dra.cel.types import Kind, Type
 from dra.cel.values import type_of
@@ -362,35 +363,13 @@ class _Planner:
             names[node.iter_var2] = _reader(slots.second)
         self._scopes.append(names)
         try:
-            short = self._macro_loop(node, source, slots) if self._observe is None else None
+            short = macro_loop(node, source, slots, self.node) if self._observe is None else None
             if short is not None:
                 return short
             condition, step = self.node(node.loop_condition), self.node(node.loop_step)
         finally:
             self._scopes.pop()
         return looping.loop(Parts(source, condition, step, self.node(node.result)), slots)
-
-    def _macro_loop(self, node: Comprehension, source: Eval, slots: Slots) -> Eval | None:
-        """A closure for what all, exists, exists_one, map, filter and transformList expand to."""
-        step = node.loop_step
-        if node.accu_var != "@result" or not isinstance(step, Call):
-            return None
-        if step.function in ("_&&_", "_||_"):
-            until = step.function == "_||_"
-            return looping.quantified(source, self.node(step.args[1]), slots, until=until)
-        only: Node | None = None
-        if step.function == "_?_:_":
-            only, grown, _ = step.args
-            assert isinstance(grown, Call)
-            step = grown
-        if step.function != "_+_":
-            return None
-        added = step.args[1]
-        if isinstance(added, ListNode):
-            value = self.node(added.elements[0])
-            return looping.gathered(source, None if only is None else self.node(only), value, slots)
-        assert only is not None
-        return looping.counted_one(source, self.node(only), slots)
 
 
 def _reader(slot: int) -> Eval:

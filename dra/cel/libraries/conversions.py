@@ -24,6 +24,9 @@ _UINT: Final = re.compile(r"[0-9]+")
 _DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _HEX: Final = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+")
 _NOT_FINITE: Final = re.compile(r"[+-]?(?:inf|infinity)|nan", re.IGNORECASE)
+_SEPARATOR: Final = re.compile(r"(?<=[0-9])_(?=[0-9])")
+_HEX_SEPARATOR: Final = re.compile(r"(?<=[0-9a-fA-FxX])_(?=[0-9a-fA-F])")
+_HEX_PREFIX: Final = re.compile(r"[+-]?0[xX]")
 _LONGEST: Final = 20  # digits of 2^64 - 1
 _TWO_TO_63: Final = 2.0**63
 _TWO_TO_64: Final = 2.0**64
@@ -71,6 +74,7 @@ def _string_to_uint(text: str) -> UInt:
 def _string_to_double(text: str) -> float:
     if _NOT_FINITE.fullmatch(text):
         return float(text)
+    text = (_HEX_SEPARATOR if _HEX_PREFIX.match(text) else _SEPARATOR).sub("", text)
     try:
         if _HEX.fullmatch(text):
             return float.fromhex(text)
