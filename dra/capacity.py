@@ -136,9 +136,15 @@ def refusal(capacity: Capacity, amount: Quantity, *, fractional: bool) -> str:
 
 
 def _is_default(amount: Quantity, policy: Policy) -> bool:
-    """Go compares structs here, so the format counts."""
+    """Whether the policy accepts the amount as its default unseen. Go compares structs: format, form and text count."""
     default = policy.default
-    return default is not None and default.nano == amount.nano and default.format is amount.format
+    if default is None or default.power is None:
+        return False
+    return default == amount and (default.format, default.power, default.text) == (
+        amount.format,
+        amount.power,
+        amount.text,
+    )
 
 
 def _into_range(requested: Quantity, span: Range, minimum: Quantity, *, fractional: bool) -> Quantity:
@@ -159,7 +165,8 @@ def _into_range(requested: Quantity, span: Range, minimum: Quantity, *, fraction
     if total > _MAX_INT64:
         limit = "the milli-value range" if unit == _NANO_PER_MILLI else "MaxInt64"
         raise CapacityError(f"{_NOT_REPRESENTABLE}: rounding request {requested} up to the next step passes {limit}")
-    return Quantity(total * unit, span.step.format)
+    whole, rest = divmod(total * unit, _NANO)
+    return Quantity.of(whole, span.step.format) if not rest else Quantity(total * unit, span.step.format, power=-3)
 
 
 def _truncated(numerator: int, denominator: int) -> int:
