@@ -1,4 +1,4 @@
-"""Recognizes what all, exists, exists_one, map, filter and transformList expand to, and gives it a closure of its own."""
+"""Recognizes what all, exists, exists_one, map, filter and transformList expand to; gives it a closure of its own."""
 
 from __future__ import annotations
 
