@@ -66,10 +66,13 @@ class State:
     def take(self, plan: RequestPlan, position: int, verdict: Verdict, device: DeviceView) -> Taken | None:
         """Take the device, which must be usable and not in use, or None with nothing changed.
 
-        For `All` a constraint that is broken is an error, and comes before capacity.
+        For `All` a constraint that is broken is an error, and comes before capacity; else capacity comes first, since
+        an attribute that is derived for a constraint may end everything.
         """
         shape = device.shape
         multiple = self._shares_on and shape.allow_multiple
+        if not plan.all_devices and not self._has_capacity(verdict, device, position):
+            return None
         charged = bool(shape.groups) and not (multiple and self._is_shared(device, position))
         if charged and not self._charge(shape, device.pool):
             return None
@@ -77,7 +80,8 @@ class State:
         taken = Taken(
             Picked(plan, position, device, verdict.amounts if multiple else None), charged=charged, constraints=before
         )
-        if not self._satisfies(plan, device, before) or not self._has_capacity(verdict, device, position):
+        satisfied = self._satisfies(plan, device, before)
+        if not satisfied or (plan.all_devices and not self._has_capacity(verdict, device, position)):
             self._uncharge(taken)
             return None
         self._mark(taken)
