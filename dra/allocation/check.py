@@ -8,7 +8,7 @@ which the scheduler has nothing to say.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dra.allocation.shapes import PublishedSlice, Shape
@@ -277,10 +277,12 @@ def _twice(snapshot: Snapshot, given: Sequence[_Given]) -> Iterator[str]:
 def _overdrawn(snapshot: Snapshot, given: Sequence[_Given]) -> Iterator[str]:
     """A device is charged once while anybody has it, and again for admin access."""
     held = {each.device for each in _held(snapshot)}
-    charges = Counter(dict.fromkeys(held, 1))
-    charges.update(each.id for each in given if each.result.share_id is None)
-    charges.update({each.id for each in given if each.result.share_id is not None} - held)
-    for place in {(each.result.driver, each.result.pool, each.slice_.generation) for each in given if each.shape.draws}:
+    fresh = [each for each in given if each.result.share_id is None or each.id not in held]
+    charges = Counter(held)
+    charges.update(each.id for each in fresh if each.result.share_id is None)
+    charges.update({each.id for each in fresh if each.result.share_id is not None})
+    # What others overdrew is not this allocation's fault, unless it draws on the same pool.
+    for place in {(each.result.driver, each.result.pool, each.slice_.generation) for each in fresh if each.shape.draws}:
         driver, pool, generation = place
         slices = [each for each in snapshot.pools[PoolID(driver, pool)] if each.generation == generation]
         left = Counter({key: total for each in slices for key, total in each.layout.counters.items()})
