@@ -36,11 +36,7 @@ _OPT_SELECT: Final = "select_optional_field"
 
 def check(parsed: Parsed, environment: Environment) -> Checked:
     """The tree with its types, or CelTypeError. Its result may be of any type."""
-    checker = _Checker(parsed, environment)
-    try:
-        return checker.run()
-    except RecursionError:
-        checker.fail(parsed.root, "expression nested too deeply", "nesting of expressions")
+    return _Checker(parsed, environment).run()
 
 
 class _Checker:

@@ -50,8 +50,6 @@ def plan(checked: Checked, observe: Observe | None = None) -> Plan:
     planner = _Planner(checked, observe)
     try:
         evaluate = planner.node(checked.root)
-    except RecursionError:
-        planner.fail(checked.root, "expression nested too deeply")
     except CelAbortError as error:
         planner.fail(checked.root, str(error))
     return Plan(evaluate, planner.slots, planner.constants)

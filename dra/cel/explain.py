@@ -12,7 +12,7 @@ from dra.cel.ast import Call, Checked, Comprehension, Node
 from dra.cel.device import CelDevice
 from dra.cel.errors import CelRuntimeError
 from dra.cel.evaluate import plan
-from dra.cel.frames import UNSET
+from dra.cel.frames import UNSET, finished
 from dra.cel.libraries.go_text import general, quote
 from dra.cel.parser import Parsed
 from dra.cel.paths import Scope, inner_scope, is_bind, is_leaf, path_of
@@ -123,7 +123,7 @@ def _values_in(conjunct: _Conjunct) -> Iterator[Node]:
 def _evaluator(checked: Checked, root: Node) -> Evaluate:
     planned = plan(replace(checked, root=root))
     blank = [UNSET] * (planned.slots - 1)
-    return lambda device: planned.evaluate([device.view(), *blank])
+    return lambda device: finished(planned.evaluate, [device.view(), *blank])
 
 
 def explain(every: tuple[Term, ...], whole: Evaluate, device: CelDevice) -> Explanation:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from dra.cel.errors import CelRuntimeError
+from dra.cel.errors import CelAbortError, CelRuntimeError
 
 type Frame = list[Any]
 type Eval = Callable[[Frame], object]
@@ -32,3 +32,13 @@ def captured(evaluate: Eval, frame: Frame) -> object:
         return evaluate(frame)
     except CelRuntimeError as error:
         return error
+
+
+def finished(evaluate: Eval, frame: Frame) -> object:
+    """The value of a whole expression; whatever ends it otherwise is a CelRuntimeError."""
+    try:
+        return evaluate(frame)
+    except CelAbortError as error:
+        raise CelRuntimeError(str(error)) from error
+    except RecursionError:
+        raise CelRuntimeError("expression nested too deeply") from None

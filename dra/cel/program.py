@@ -16,10 +16,10 @@ from dra.cel.cost.meter import LIMIT, Meter
 from dra.cel.cost.metering import metered
 from dra.cel.device import CelDevice
 from dra.cel.environment import ENVIRONMENTS, Environment, EnvironmentName
-from dra.cel.errors import CelAbortError, CelRuntimeError, CelTypeError
+from dra.cel.errors import CelRuntimeError, CelSyntaxError, CelTypeError
 from dra.cel.evaluate import Plan, plan
 from dra.cel.explain import Explanation, Term, explain, terms
-from dra.cel.frames import UNSET, Eval, Frame
+from dra.cel.frames import UNSET, Eval, Frame, finished
 from dra.cel.parser import Parsed, parse
 from dra.cel.paths import Reads, reads
 from dra.cel.places import place
@@ -82,7 +82,7 @@ class Program:
             if isinstance(result, CelRuntimeError):
                 raise result
             return result
-        return self._run(self._evaluate, [device.view(), *self._blank])
+        return _outcome(self._evaluate, [device.view(), *self._blank])
 
     def cost(self, device: CelDevice) -> tuple[bool | CelRuntimeError, int | None]:
         """What `matches` says or raises, and its cost in CEL's units; None for a device that cannot be converted."""
@@ -95,18 +95,14 @@ class Program:
         except CelRuntimeError as error:
             return error, None
         try:
-            return self._run(self._metered.evaluate, [view, *blank, meter]), meter.cost
+            return _outcome(self._metered.evaluate, [view, *blank, meter]), meter.cost
         except CelRuntimeError as error:
             return error, meter.cost
 
-    def _run(self, evaluate: Eval, frame: Frame) -> bool:
-        try:
-            result = evaluate(frame)
-        except CelAbortError as error:
-            raise CelRuntimeError(str(error)) from error
-        except RecursionError:
-            raise CelRuntimeError("expression nested too deeply") from None
-        return result if result is True or result is False else as_bool(result)
+
+def _outcome(evaluate: Eval, frame: Frame) -> bool:
+    result = finished(evaluate, frame)
+    return result if result is True or result is False else as_bool(result)
 
 
 def as_bool(result: object) -> bool:
@@ -132,11 +128,15 @@ def _reason(result: object) -> str:
 def compile_expression(text: str, *, environment: EnvironmentName = "stored") -> Program:
     """The selector, or CelCompileError with line, column and rule. "new" is stricter: see `dra.cel.environment`."""
     declared = ENVIRONMENTS[environment]
-    parsed = parse(text)
-    checked = check(parsed, declared)
-    validate(checked)
-    _check_result(checked, declared)
-    return Program(parsed, checked, plan(checked))
+    try:
+        parsed = parse(text)
+        checked = check(parsed, declared)
+        validate(checked)
+        _check_result(checked, declared)
+        return Program(parsed, checked, plan(checked))
+    except RecursionError:
+        message = "expression recursion limit exceeded"
+        raise CelSyntaxError(message, line=1, column=1, rule="nesting of expressions") from None
 
 
 def _check_result(checked: Checked, environment: Environment) -> None:
