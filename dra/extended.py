@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Final
 
 from dra.errors import InvalidObjectError
-from dra.names import is_label_key
+from dra.names import is_extended_resource_name
 from dra.objects import (
     Container,
     ContainerExtendedResourceRequest,
@@ -30,23 +30,12 @@ CLASS_QUOTA_SUFFIX: Final = ".deviceclass.resource.k8s.io/devices"
 CLAIM_COUNT_KEY: Final = "count/resourceclaims.resource.k8s.io"
 ALL_COUNTS_AS: Final = 32  # AllocationResultsMaxSize: the most that mode All can take
 _REQUESTS: Final = "requests."
-_NATIVE: Final = "kubernetes.io/"
 _LONG_AGO: Final = datetime.fromisoformat("0001-01-01T00:00:00+00:00")  # Go's zero time
 
 
 def implicit_name(class_name: str) -> str:
     """The extended resource name that every class answers to."""
     return IMPLICIT_PREFIX + class_name
-
-
-def is_extended_resource_name(name: str) -> bool:
-    """Whether a class may carry the name (`helper.IsExtendedResourceName`).
-
-    It has a domain outside kubernetes.io, no `requests.` before it, and is a qualified name also with it.
-    """
-    if "/" not in name or _NATIVE in name or name.startswith(_REQUESTS):
-        return False
-    return is_label_key(_REQUESTS + name)
 
 
 def is_served_name(name: str) -> bool:

@@ -67,6 +67,16 @@ def is_label_value(text: str) -> bool:
     return not text or (len(text) <= MAX_LABEL and _LABEL_NAME.fullmatch(text) is not None)
 
 
+def is_extended_resource_name(name: str) -> bool:
+    """Whether a class may carry the name (`helper.IsExtendedResourceName`).
+
+    It has a domain outside kubernetes.io, no `requests.` before it, and is a qualified name also with it.
+    """
+    if "/" not in name or "kubernetes.io/" in name or name.startswith("requests."):
+        return False
+    return is_label_key("requests." + name)
+
+
 def check_driver_name(text: str) -> str:
     """Return the driver name, or raise InvalidNameError: a DNS subdomain of at most 63 characters."""
     if len(text) > MAX_LABEL or not is_dns_subdomain(text):

@@ -63,6 +63,11 @@ def encode(struct: msgspec.Struct) -> bytes:
     return msgspec.json.encode(struct)
 
 
+def encode_value(value: JsonObject) -> bytes:
+    """JSON of plain values, without spaces."""
+    return msgspec.json.encode(value)
+
+
 def to_json(struct: msgspec.Struct) -> JsonObject:
     """The struct as plain JSON values."""
     value: JsonObject = msgspec.to_builtins(struct)

@@ -10,12 +10,12 @@ import pytest
 from dra.errors import InvalidObjectError
 from dra.extended import (
     charges,
-    is_extended_resource_name,
     is_served_name,
     quota_keys,
     serving_classes,
     special_claim,
 )
+from dra.names import is_extended_resource_name
 from dra.objects import (
     Container,
     DeviceClaim,
