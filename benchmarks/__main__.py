@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmarks.report import Report
 
-NOT_BENCHMARKS = {"__init__", "__main__", "report"}
+NOT_BENCHMARKS = {"__init__", "__main__", "machines", "peer", "report"}
 
 
 def names() -> list[str]:

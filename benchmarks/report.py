@@ -20,6 +20,15 @@ class Report:
         self._ok = self._ok and ok
         self._print({"figure": figure, "ratio": round(ratio, 3), "budget": budget, "ok": ok})
 
+    def value(self, figure: str, value: float, unit: str, budget: float | None = None) -> None:
+        """A figure without a peer; `budget` is the largest allowed value, if there is one."""
+        limits: dict[str, object] = {}
+        if budget is not None:
+            ok = value <= budget
+            self._ok = self._ok and ok
+            limits = {"budget": budget, "ok": ok}
+        self._print({"figure": figure, "value": round(value, 3), "unit": unit, **limits})
+
     def verdict(self) -> bool:
         """Print the last line, and say whether all budgets are kept."""
         self._print({"ok": self._ok})
