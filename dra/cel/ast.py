@@ -110,7 +110,7 @@ class Checked:
     """An expression that passed the checker: the tree, each node's type by id, and overloads or names by id.
 
     `overloads` has, for a call's id, the ids of the overloads that may be called; for an identifier's or select's id
-    that is a name of the environment, `names` has that name.
+    that is a name of the environment, `names` has that name; for a call with a namespace or leading dot, the function.
     """
 
     text: str

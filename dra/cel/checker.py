@@ -166,9 +166,12 @@ class _Checker:
             return self._optional_select(node)
         for each in node.args:
             self._check(each)
-        overloads = self._environment.functions.get(node.function.removeprefix("."), ())
+        name = node.function.removeprefix(".")
+        overloads = self._environment.functions.get(name, ())
         if node.target is None:
-            return self._resolved(node, node.function, overloads, None)
+            if name != node.function:
+                self._names[node.id] = name
+            return self._resolved(node, name, overloads, None)
         namespace = _dotted(node.target)
         if namespace is not None:
             full_name = f"{namespace}.{node.function}".removeprefix(".")

@@ -87,15 +87,15 @@ def _validate_call(checked: Checked, call: Call) -> None:
 
 def _validate_argument(checked: Checked, call: Call, argument: Literal) -> None:
     """A literal duration, timestamp or regular expression. As there, of matches(a, b) it is `a` that is looked at."""
-    value = argument.value
+    value, function = argument.value, checked.names.get(call.id, call.function)
     try:
-        if call.function == "matches" and isinstance(value, str):
+        if function == "matches" and isinstance(value, str):
             compile_pattern(value)
-        elif call.function in ("duration", "timestamp"):
+        elif function in ("duration", "timestamp"):
             (overload,) = checked.overloads[call.id]
             OVERLOADS[overload].call(value)
     except CelRuntimeError:
-        _refuse(checked, argument, f"invalid {call.function} argument", "literals")
+        _refuse(checked, argument, f"invalid {function} argument", "literals")
 
 
 def _validate_list(checked: Checked, node: ListNode) -> None:

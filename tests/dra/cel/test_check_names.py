@@ -16,6 +16,11 @@ NAMES = (
     ("[int].all(t, t == int)", "does not compile"),
     ("cel.bind(t, type(1), t == int)", "does not compile"),
     ("cel.bind(int, type('a'), int == string)", "false"),
+    (".double('') == 5.0", "does not compile"),
+    (".duration('x') == duration('1s')", "does not compile"),
+    (".matches('(', 'a')", "does not compile"),
+    (".size('a') == 1", "true"),
+    (".optional.of(1).hasValue()", "true"),
 )
 
 LITERALS_CHECKED = (
