@@ -5,7 +5,7 @@ Follows `DeviceMatches` and `getAttributeValue` of k8s.io/dynamic-resource-alloc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -103,35 +103,51 @@ class CelDevice:
         return self._view
 
     def _converted(self) -> DeviceView:
-        attributes: Domains = {}
-        for name, attribute in self.attributes.items():
-            domain, id_ = split_name(name, self.driver)
-            attributes.setdefault(domain, {})[id_] = _attribute_value(name, attribute)
-        capacity: Domains = {}
-        for name, each in self.capacity.items():
-            domain, id_ = split_name(name, self.driver)
-            capacity.setdefault(domain, {})[id_] = _capacity_value(name, each)
-        return DeviceView(self.driver, attributes, capacity, allow_multiple=self.allow_multiple)
+        return DeviceView(
+            self.driver,
+            _by_domain(self.driver, self.attributes, _attribute_value),
+            _by_domain(self.driver, self.capacity, _capacity_value),
+            allow_multiple=self.allow_multiple,
+        )
 
 
-def split_name(name: str, driver: str) -> tuple[str, str]:
-    """Domain and id of a qualified name; the driver is the domain of a name without one (`parseQualifiedName`)."""
-    domain, slash, id_ = name.partition("/")
-    return (domain, id_) if slash else (driver, name)
+def _by_domain[T](driver: str, named: Mapping[str, T], value_of: Callable[[str, T], object]) -> Domains:
+    """The values by domain and id; the driver is the domain of names without one (`parseQualifiedName`).
+
+    It runs for every device that is a shape of its own, so it is written for speed.
+    """
+    own: dict[str, object] = {}
+    domains = {driver: own}
+    for name, each in named.items():
+        if "/" in name:
+            domain, _, id_ = name.partition("/")
+            domains.setdefault(domain, {})[id_] = value_of(name, each)
+        else:
+            own[name] = value_of(name, each)
+    if not own:
+        del domains[driver]
+    return domains
 
 
-def _attribute_value(name: str, attribute: DeviceAttribute) -> object:
+def _attribute_value(name: str, attribute: DeviceAttribute) -> object:  # noqa: PLR0911 - one case a field, in order
     """Of several values that are set, the one that the scheduler takes."""
-    plain = attribute.ints, attribute.bools, attribute.strings
-    found: object = next((each for each in plain if each is not None), None)
-    if found is not None:
-        return found
+    if attribute.ints is not None:
+        return attribute.ints
+    if attribute.bools is not None:
+        return attribute.bools
+    if attribute.strings is not None:
+        return attribute.strings
     if attribute.versions is not None:
         return tuple(_version(name, each) for each in attribute.versions)
-    found = next((each for each in (attribute.int_, attribute.bool_, attribute.string) if each is not None), None)
-    if found is None and attribute.version is None:
-        raise CelRuntimeError(f"attribute {name}: unsupported attribute value")
-    return _version(name, attribute.version) if found is None and attribute.version is not None else found
+    if attribute.int_ is not None:
+        return attribute.int_
+    if attribute.bool_ is not None:
+        return attribute.bool_
+    if attribute.string is not None:
+        return attribute.string
+    if attribute.version is not None:
+        return _version(name, attribute.version)
+    raise CelRuntimeError(f"attribute {name}: unsupported attribute value")
 
 
 def _version(name: str, text: str) -> Semver:
