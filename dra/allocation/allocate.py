@@ -32,6 +32,13 @@ def allocate(snapshot: Snapshot, node_name: str, resource_claims: Sequence[Resou
 
 def allocate_on(view: NodeView, classes: Mapping[str, DeviceClass], resource_claims: Sequence[ResourceClaim]) -> Answer:
     """As `allocate`, on a view of a node."""
+    return searched(view, classes, resource_claims)[0]
+
+
+def searched(
+    view: NodeView, classes: Mapping[str, DeviceClass], resource_claims: Sequence[ResourceClaim]
+) -> tuple[Answer, int]:
+    """The answer on a view of a node, and how many steps the search took."""
     judges: dict[PlanKey, Judge] = {}
 
     def positions(plan: RequestPlan) -> tuple[int, ...]:
@@ -41,10 +48,11 @@ def allocate_on(view: NodeView, classes: Mapping[str, DeviceClass], resource_cla
     try:
         claims = Planner(view.features, classes, positions).plan(resource_claims)
     except AllocationError as error:
-        return error.failed
+        return error.failed, 0
     for plan in (plan for claim in claims for plans in claim.requests for plan in plans):
         judges.setdefault(plan.key, Judge(plan, view))
-    return _searched(view, claims, Search(view, claims, judges))
+    search = Search(view, claims, judges)
+    return _said(view, claims, search), search.steps
 
 
 def _all_positions(view: NodeView, plan: RequestPlan, judge: Judge) -> tuple[int, ...]:
@@ -67,7 +75,7 @@ def _all_positions(view: NodeView, plan: RequestPlan, judge: Judge) -> tuple[int
     return tuple(found)
 
 
-def _searched(view: NodeView, claims: Sequence[ClaimPlan], search: Search) -> Answer:
+def _said(view: NodeView, claims: Sequence[ClaimPlan], search: Search) -> Answer:
     try:
         found = search.run()
         if found:

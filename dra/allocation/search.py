@@ -42,7 +42,7 @@ class Search:
         self._claims = claims
         self._judges = judges
         self._outlook: Outlook | None = None
-        self._steps = 0
+        self.steps = 0
         self._first: dict[tuple[int, int], int] = {}
         self._experimental = view.features.allocator == "experimental"
         self.state = State(view, claims)
@@ -192,10 +192,10 @@ class Search:
 
     def _count_step(self) -> None:
         self.effort.steps += 1
-        self._steps += 1
-        if self._steps == _PATIENCE:
+        self.steps += 1
+        if self.steps == _PATIENCE:
             self._outlook = Outlook.of(self._view, self._claims, self._judges, self.state)
-        if self._steps > STEP_BUDGET:
+        if self.steps > STEP_BUDGET:
             raise _over_budget(f"not decided after {STEP_BUDGET} steps of search")
 
 
