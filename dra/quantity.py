@@ -29,10 +29,8 @@ _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T"
 _BINARY_SUFFIX: Final = {power: suffix for suffix, power in _BINARY.items()} | {0: ""}
 _DECIMAL_SUFFIX: Final = {power: suffix for suffix, power in _DECIMAL.items()}
 _LARGEST_SUFFIX: Final = 18  # E
-_MAX_LENGTH: Final = (
-    256  # far past any value that survives the cap; with the next line it bounds the work for hostile input
-)
-_MAX_EXPONENT: Final = 10_000
+_MAX_LENGTH: Final = 256  # with the next line it bounds the work for hostile input, and what Python prints of an int
+_MAX_EXPONENT: Final = 1_000
 
 
 class Format(Enum):
@@ -133,7 +131,7 @@ def parse_quantity(text: str) -> Quantity:
 
     As there: no digits are zero, more than nano precision is rounded away from zero, binary values are capped at
     2^63-1 units, and a binary value below one unit becomes decimal. Unlike there, texts over 256 characters and
-    exponents beyond 10,000 are refused.
+    exponents beyond 1,000 are refused.
     """
     match = _SYNTAX.fullmatch(text) if 0 < len(text) <= _MAX_LENGTH else None
     if match is None:

@@ -142,12 +142,12 @@ def _request_faults(device_request: DeviceRequest, at: str) -> Faults:
 
 
 def _devices_faults(asked: ExactDeviceRequest, at: str) -> Faults:
-    """An All request with a count of 1 passes: unset and 1 look the same here."""
+    """A count of zero passes: the API server takes it for unset. So does 1 with mode All, which looks the same here."""
     yield from class_name_faults(asked.device_class_name, at + "/deviceClassName")
     yield from selector_list_faults(asked.selectors, at + "/selectors")
     match asked.allocation_mode:
         case "ExactCount":
-            if asked.count <= 0:
+            if asked.count < 0:
                 yield Fault(at + "/count", asked.count, "must be more than zero")
         case "All":
             if asked.count not in {0, 1}:
@@ -156,17 +156,16 @@ def _devices_faults(asked: ExactDeviceRequest, at: str) -> Faults:
             yield Fault(at + "/allocationMode", asked.allocation_mode, "must be one of ExactCount, All")
     yield from toleration_faults(asked.tolerations, at + "/tolerations")
     for name, text in (asked.capacity.requests if asked.capacity else {}).items():
-        place = at + pointer_of("capacity", "requests", name)
-        yield from qualified_name_faults(name, place)
-        yield from quantity_faults(text, place)
+        yield from quantity_faults(text, at + pointer_of("capacity", "requests", name))
 
 
 def _constraint_faults(constraint: DeviceConstraint, at: str) -> Faults:
+    """Of both attributes the API server looks at the first alone, and the allocator too."""
     kinds = {"matchAttribute": constraint.match_attribute, "distinctAttribute": constraint.distinct_attribute}
     given = {name: value for name, value in kinds.items() if value is not None}
-    if len(given) != 1:
-        yield Fault(at, tuple(given), "must have exactly one of matchAttribute and distinctAttribute")
-    for name, value in given.items():
+    if not given:
+        yield Fault(at, None, "must have one of matchAttribute and distinctAttribute")
+    for name, value in list(given.items())[:1]:
         yield from qualified_name_faults(value, f"{at}/{name}", domain_required=True)
 
 

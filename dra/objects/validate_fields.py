@@ -136,7 +136,7 @@ def toleration_faults(tolerations: Iterable[DeviceToleration], at: str) -> Fault
 
 
 def _toleration_faults(toleration: DeviceToleration, at: str) -> Faults:
-    yield from _one_of(toleration.operator, ("Equal", "Exists"), at + "/operator")
+    yield from _one_of(toleration.operator or "Equal", ("Equal", "Exists"), at + "/operator")
     if toleration.key and not is_label_key(toleration.key):
         yield Fault(at + "/key", toleration.key, "must be a label key")
     if toleration.operator == "Exists" and toleration.value:

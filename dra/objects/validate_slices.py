@@ -1,6 +1,7 @@
 """What the API server would refuse of a ResourceSlice (`ValidateResourceSlice` of Kubernetes 1.37).
 
-Rules that compare with the stored object are left out, and so are those of gates that are off by default.
+Rules that compare with the stored object are left out, and so are those of gates that are off by default, among
+them DRAFractionalCapacityRange: steps are counted in whole units, fractions rounded up.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ MAX_ATTRIBUTE_VALUES: Final = 48
 MAX_TAINTS: Final = 16
 MAX_VALID_VALUES: Final = 10
 MAX_TEXT: Final = 64  # bytes of a string or version attribute
-_MILLI: Final = 10**6  # nano units
+_MAX_INT64: Final = Quantity.of(2**63 - 1)
 
 
 def slice_faults(slice_: ResourceSlice) -> Faults:
@@ -235,7 +236,7 @@ def _policy_quantity_faults(policy: CapacityRequestPolicy, at: str) -> Faults:
 def _valid_values_faults(policy: CapacityRequestPolicy, default: Quantity, whole: Quantity, at: str) -> Faults:
     values = [value for text in policy.valid_values if (value := quantity_of(text)) is not None]
     yield from size_faults(values, MAX_VALID_VALUES, at)
-    yield from unique_faults(values, lambda value: value.nano, at)
+    yield from unique_faults(values, lambda value: value.value, at)
     if values != sorted(values):
         yield Fault(at, policy.valid_values, "must ascend")
     for index, value in enumerate(values):
@@ -270,11 +271,12 @@ def _step_faults(step: Quantity, low: Quantity, ends: list[Quantity], whole: Qua
     if low + step > whole:
         yield Fault(at + "/step", str(step), f"must leave one step above min within the capacity, {whole}")
     for value in (step, low, *ends):
-        if value.nano < 0 or value.nano % _MILLI:
-            yield Fault(at, str(value), "must be zero or more, with at most three decimals")
+        if value.nano < 0 or value > _MAX_INT64:
+            yield Fault(at, str(value), f"must lie between zero and {_MAX_INT64}")
+            return
     for value in ends:
-        if (value.nano - low.nano) % step.nano:
-            yield Fault(at + "/step", str(value), f"must be a multiple of {step} from {low}")
+        if (value.value - low.value) % step.value:
+            yield Fault(at + "/step", str(value), f"must be a multiple of {step} from {low}, fractions rounded up")
 
 
 def _counter_set_faults(counter_set: CounterSet, at: str) -> Faults:

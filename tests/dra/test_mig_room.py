@@ -120,7 +120,7 @@ def test_the_counters_exclude_exactly_the_pairs_that_a_card_can_not_hold(each: M
     assert [counters_hold(each, pair) for pair in pairs] == [legal(each, pair) for pair in pairs]
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None)
 @given(st.data())
 def test_the_counters_agree_on_any_set_of_placements(data: st.DataObject) -> None:
     each = data.draw(st.sampled_from(KNOWN))
@@ -129,7 +129,7 @@ def test_the_counters_agree_on_any_set_of_placements(data: st.DataObject) -> Non
     assert counters_hold(each, chosen) == legal(each, chosen)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 @given(st.data())
 def test_room_is_what_can_be_added_and_no_more(data: st.DataObject) -> None:
     each = data.draw(st.sampled_from(MODELS))

@@ -63,13 +63,13 @@ def use(body: bytes) -> None:
             special_claim(made, (), {})
 
 
-@settings(deadline=None, max_examples=250, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(spoiled())
 def test_spoiled_samples(body: bytes) -> None:
     use(body)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None)
 @given(spoiled(), st.data())
 def test_spoiled_bytes(body: bytes, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(body)))
@@ -78,7 +78,7 @@ def test_spoiled_bytes(body: bytes, data: st.DataObject) -> None:
     use(body[:start] + data.draw(st.binary(max_size=8)) + body[end:])
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None)
 @given(st.binary(max_size=200) | JUNK.map(lambda value: json.dumps(value).encode()))
 def test_any_bytes(body: bytes) -> None:
     use(body)

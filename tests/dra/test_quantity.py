@@ -178,6 +178,14 @@ def test_what_is_printed_reads_back_as_the_same_value(nano: int, fmt: Format) ->
         assert str(parse_quantity(str(quantity))) == str(quantity)
 
 
+def test_the_largest_and_smallest_that_are_read_can_be_added_and_printed() -> None:
+    total = parse_quantity("1e1000") + parse_quantity("1n")
+
+    assert str(total) == "1" + "0" * 1008 + "1e-9"
+    assert len(str(parse_quantity("9" * 256))) == 256
+    assert len(str(parse_quantity("9" * 200 + "e1000") - parse_quantity("1n"))) == 1212
+
+
 @settings(deadline=None)
 @given(st.text(max_size=40) | st.from_regex(r"\A[+-]?[0-9.]{0,300}[eEinumkKMGTP0-9+-]{0,20}\Z"))
 def test_any_text_is_a_quantity_or_a_named_error(text: str) -> None:
