@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import comb
+from math import comb, perm
 
 from dra.allocation.parts import Part, parts_of
 from dra.allocation.request import MAX_RESULTS, ClaimPlan, PlanKey, RequestPlan
@@ -29,7 +29,8 @@ class Horizon:
     """What a request still looks at: its `own` usable positions, in order, and the parts that later requests look at.
 
     `certain`: looking at its devices meets no error, and none can be had twice, so that they can be counted.
-    `alike`: how many devices later requests want that may swap with this one's.
+    `alike`: how many devices later requests want that may swap with this one's, for one device each; `before`: how many
+    earlier ones. None where the request wants more than one device, or has alternatives.
     """
 
     own: tuple[int, ...]
@@ -37,6 +38,7 @@ class Horizon:
     later_parts: frozenset[int]
     certain: bool
     alike: int
+    before: int | None
 
 
 class Outlook:
@@ -94,10 +96,17 @@ class Outlook:
         return len(horizon.own) - bisect_left(horizon.own, start) >= plan.count - number + horizon.alike
 
     def combinations(self, plan: RequestPlan, number: int, start: int) -> int:
-        """In how many ways up to all but one of the wanted devices can be picked from `start` on; at least 1."""
+        """In how many ways up to all but one of the wanted devices can be picked from `start` on; at least 1.
+
+        For requests alike the scheduler tries every order, too.
+        """
         horizon = self._horizons[plan.key]
+        wanted = max(plan.count - number + horizon.alike, 1)
+        if horizon.before is not None:
+            left = max(len(horizon.own) - horizon.before - number, 0)
+            return sum(perm(left, picked) for picked in range(wanted))
         left = len(horizon.own) - bisect_left(horizon.own, start)
-        return sum(comb(left, picked) for picked in range(max(plan.count - number + horizon.alike, 1)))
+        return sum(comb(left, picked) for picked in range(wanted))
 
 
 def _horizons(
@@ -106,24 +115,42 @@ def _horizons(
     part_at = {position: number for number, part in enumerate(parts) for position in part.positions}
     found: dict[PlanKey, Horizon] = {}
     later: frozenset[int] = frozenset()
-    for claim in reversed(claims):
-        wanted, group, after_group = None, 0, later
-        for plans in reversed(claim.requests):
-            first = plans[0]
-            single = len(plans) == 1 and not first.parent and first.count == 1 and not first.all_devices
-            if not single or first.wanted != wanted:
-                wanted, group, after_group = first.wanted if single else None, 0, later
-            here: frozenset[int] = frozenset()
-            for plan in plans:
-                own, certain = _own(view, judges[plan.key])
-                own_parts = frozenset(part_at[position] for position in own)
-                here |= own_parts
-                found[plan.key] = Horizon(
-                    own=own, own_parts=own_parts, later_parts=after_group, certain=certain, alike=group
-                )
-            later |= here
-            group += 1
+    for group in _groups(claims):
+        here: frozenset[int] = frozenset()
+        for rank, plan in enumerate(group):
+            own, certain = _own(view, judges[plan.key])
+            own_parts = frozenset(part_at[position] for position in own)
+            here |= own_parts
+            single = _is_single(plan)
+            found[plan.key] = Horizon(
+                own=own,
+                own_parts=own_parts,
+                later_parts=later,
+                certain=certain,
+                alike=len(group) - 1 - rank if single else 0,
+                before=rank if single else None,
+            )
+        later |= here
     return found
+
+
+def _groups(claims: Sequence[ClaimPlan]) -> Iterator[Sequence[RequestPlan]]:
+    """From the last request to the first: requests alike together, alternatives of one request together."""
+    for claim in reversed(claims):
+        group: list[RequestPlan] = []
+        for plans in reversed(claim.requests):
+            if group and _is_single(plans[0]) and _is_single(group[0]) and plans[0].wanted == group[0].wanted:
+                group.insert(0, plans[0])
+                continue
+            if group:
+                yield group
+            group = list(plans)
+        if group:
+            yield group
+
+
+def _is_single(plan: RequestPlan) -> bool:
+    return not plan.parent and plan.count == 1 and not plan.all_devices
 
 
 def _own(view: NodeView, judge: Judge) -> tuple[tuple[int, ...], bool]:
