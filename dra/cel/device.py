@@ -5,8 +5,9 @@ Follows `DeviceMatches` and `getAttributeValue` of k8s.io/dynamic-resource-alloc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from dra.cel.errors import CelRuntimeError
@@ -16,7 +17,8 @@ from dra.objects import DeviceAttribute, DeviceCapacity
 from dra.quantity import Quantity, parse_quantity
 from dra.semver import Semver, parse_semver
 
-type Domains = dict[str, dict[str, object]]
+type Ids = dict[object, object]
+type Domains = dict[str, Ids]
 
 
 class DomainMap(CelMap):
@@ -36,37 +38,42 @@ class IdMap(CelMap):
 
 
 _EMPTY: Final = IdMap({})
+_quantity: Final = lru_cache(maxsize=4096)(parse_quantity)
 
 
 class DeviceView:
     """The values behind the variable `device`, ready to be read."""
 
-    __slots__ = ("allow_multiple", "attributes", "capacity", "driver")
+    __slots__ = ("_maps", "allow_multiple", "attributes", "capacity", "driver")
 
     def __init__(self, driver: str, attributes: Domains, capacity: Domains, *, allow_multiple: bool) -> None:
         self.driver = driver
         self.attributes = attributes
         self.capacity = capacity
         self.allow_multiple = allow_multiple
+        self._maps: dict[str, IdMap] = {}
 
-    def attribute_map(self) -> CelMap:
-        """`device.attributes` as a value."""
-        return domain_map(self.attributes)
+    def attributes_of(self, domain: str) -> IdMap:
+        """`device.attributes[domain]` as a value."""
+        found = self._maps.get(domain)
+        if found is None:
+            found = self._maps[domain] = IdMap(self.attributes.get(domain, {}))
+        return found
 
     def as_map(self) -> CelMap:
         """`device` where it is used as a value: a map of its fields."""
         fields: dict[object, object] = {
             "driver": self.driver,
             "allowMultipleAllocations": self.allow_multiple,
-            "attributes": self.attribute_map(),
-            "capacity": domain_map(self.capacity),
+            "attributes": _domain_map(self.attributes),
+            "capacity": _domain_map(self.capacity),
         }
         return CelMap(fields)
 
 
-def domain_map(domains: Domains) -> DomainMap:
+def _domain_map(domains: Domains) -> DomainMap:
     """`device.attributes` or `device.capacity` as a value."""
-    return DomainMap({domain: IdMap.of(*ids.items()) for domain, ids in domains.items()})
+    return DomainMap({domain: IdMap(ids) for domain, ids in domains.items()})
 
 
 @dataclass(slots=True)
@@ -103,51 +110,52 @@ class CelDevice:
         return self._view
 
     def _converted(self) -> DeviceView:
-        return DeviceView(
-            self.driver,
-            _by_domain(self.driver, self.attributes, _attribute_value),
-            _by_domain(self.driver, self.capacity, _capacity_value),
-            allow_multiple=self.allow_multiple,
-        )
+        attributes = {name: _attribute_value(name, each) for name, each in self.attributes.items()}
+        capacity = {name: _capacity_value(name, each) for name, each in self.capacity.items()}
+        by_domain = _by_domain(attributes, self.driver), _by_domain(capacity, self.driver)
+        return DeviceView(self.driver, *by_domain, allow_multiple=self.allow_multiple)
 
 
-def _by_domain[T](driver: str, named: Mapping[str, T], value_of: Callable[[str, T], object]) -> Domains:
-    """The values by domain and id; the driver is the domain of names without one (`parseQualifiedName`).
-
-    It runs for every device that is a shape of its own, so it is written for speed.
-    """
-    own: dict[str, object] = {}
-    domains = {driver: own}
-    for name, each in named.items():
-        if "/" in name:
-            domain, _, id_ = name.partition("/")
-            domains.setdefault(domain, {})[id_] = value_of(name, each)
+def _by_domain(values: Mapping[str, object], driver: str) -> Domains:
+    own: Ids = {}
+    domains: Domains = {}
+    for name, value in values.items():
+        if "/" not in name:
+            own[name] = value
         else:
-            own[name] = value_of(name, each)
-    if not own:
-        del domains[driver]
+            domain, id_ = split_name(name, driver)
+            domains.setdefault(domain, {})[id_] = value
+    if own:
+        domains[driver] = domains.get(driver, {}) | own
     return domains
 
 
-def _attribute_value(name: str, attribute: DeviceAttribute) -> object:  # noqa: PLR0911 - one case a field, in order
+def split_name(name: str, driver: str) -> tuple[str, str]:
+    """Domain and id of a qualified name; the driver is the domain of a name without one (`parseQualifiedName`)."""
+    domain, slash, id_ = name.partition("/")
+    return (domain, id_) if slash else (driver, name)
+
+
+def _attribute_value(name: str, attribute: DeviceAttribute) -> object:
     """Of several values that are set, the one that the scheduler takes."""
-    if attribute.ints is not None:
-        return attribute.ints
-    if attribute.bools is not None:
-        return attribute.bools
-    if attribute.strings is not None:
-        return attribute.strings
-    if attribute.versions is not None:
-        return tuple(_version(name, each) for each in attribute.versions)
-    if attribute.int_ is not None:
-        return attribute.int_
-    if attribute.bool_ is not None:
-        return attribute.bool_
-    if attribute.string is not None:
-        return attribute.string
-    if attribute.version is not None:
-        return _version(name, attribute.version)
-    raise CelRuntimeError(f"attribute {name}: unsupported attribute value")
+    found: object = attribute.ints
+    if found is None:
+        found = attribute.bools
+    if found is None:
+        found = attribute.strings
+    if found is None and attribute.versions is not None:
+        found = tuple(_version(name, each) for each in attribute.versions)
+    if found is None:
+        found = attribute.int_
+    if found is None:
+        found = attribute.bool_
+    if found is None:
+        found = attribute.string
+    if found is None and attribute.version is not None:
+        found = _version(name, attribute.version)
+    if found is None:
+        raise CelRuntimeError(f"attribute {name}: unsupported attribute value")
+    return found
 
 
 def _version(name: str, text: str) -> Semver:
@@ -159,6 +167,6 @@ def _version(name: str, text: str) -> Semver:
 
 def _capacity_value(name: str, capacity: DeviceCapacity) -> Quantity:
     try:
-        return parse_quantity(capacity.value)
+        return _quantity(capacity.value)
     except InvalidQuantityError as error:
         raise CelRuntimeError(f"capacity {name}: {error}") from None

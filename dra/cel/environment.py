@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Final, Literal
 
 from dra.cel import types
@@ -36,28 +37,20 @@ from dra.cel.types import Type, map_of
 
 type EnvironmentName = Literal["stored", "new"]
 
-# The order decides between overloads that fit equally: standard ones first.
-_LIBRARIES: Final[tuple[Library, ...]] = tuple(
-    module.FUNCTIONS
-    for module in (
-        standard,
-        conversions,
-        times,
-        optionals,
-        strings,
-        formatting,
-        lists,
-        list_extensions,
-        sets,
-        regex,
-        urls,
-        ip,
-        cidr,
-        quantities,
-        semvers,
-        named_formats,
-        authorizer,
-    )
+# The order of base.go: of several overloads that fit, the first one says what type parameters stand for.
+_FIRST: Final = (standard, conversions, times, urls, regex)
+_LAST: Final = (
+    authorizer,
+    optionals,
+    quantities,
+    strings,
+    formatting,
+    sets,
+    ip,
+    cidr,
+    named_formats,
+    semvers,
+    list_extensions,
 )
 _SINCE_1_37: Final = frozenset({"includes"})
 TYPE_NAMES: Final[Mapping[str, Type]] = {
@@ -111,16 +104,17 @@ def _environment(attribute: Type, functions: Library) -> Environment:
     return Environment(functions, names, fields, attribute)
 
 
-def _gathered() -> Library:
+def _gathered(*modules: ModuleType) -> dict[str, tuple[Overload, ...]]:
     functions: dict[str, tuple[Overload, ...]] = {}
-    for library in _LIBRARIES:
-        for name, overloads in library.items():
+    for module in modules:
+        for name, overloads in module.FUNCTIONS.items():
             functions[name] = functions.get(name, ()) + overloads
     return functions
 
 
-_STORED: Final = _gathered()
-_NEW: Final = {name: overloads for name, overloads in _STORED.items() if name not in _SINCE_1_37}
+_STORED: Final = _gathered(*_FIRST, *_LAST, lists)
+_WITH_OLD_LISTS: Final = _gathered(*_FIRST, lists, *_LAST)
+_NEW: Final = {name: overloads for name, overloads in _WITH_OLD_LISTS.items() if name not in _SINCE_1_37}
 ENVIRONMENTS: Final[Mapping[EnvironmentName, Environment]] = {
     "stored": _environment(types.DYN, _STORED),
     "new": _environment(types.ANY, _NEW),

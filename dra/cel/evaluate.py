@@ -17,6 +17,7 @@ from dra.cel.calling import Dispatch
 from dra.cel.environment import CONSTANTS, OVERLOADS, TYPE_NAMES
 from dra.cel.errors import CelAbortError, CelRuntimeError, CelTypeError
 from dra.cel.frames import Eval, Frame, constant
+from dra.cel.libraries import standard
 from dra.cel.libraries.regex import compile_pattern
 from dra.cel.literalvalues import list_of, map_of
 from dra.cel.looping import Parts, Slots
@@ -144,17 +145,22 @@ class _Planner:
         path = self._device_path(operand) if self._observe is None else None
         if path is not None:
             return self._of_device(node, (*path, key), how=how)
-        if self._observe is None and self._is_device(operand) and how == "get" and key in ("driver", "attributes"):
-            return self._device_field(node, key)
+        if self._observe is None and how == "get":
+            short = self._device_field(node, operand, key)
+            if short is not None:
+                return short
         if how == "get" and self._is_plain_field(operand):
             how = "get_plain"
         return selecting.of_constant(self.node(operand), key, how=how)
 
-    def _device_field(self, node: Node, key: str) -> Eval:
-        if key == "driver":
+    def _device_field(self, node: Node, operand: Node, key: str) -> Eval | None:
+        """A closure for device.driver and device.attributes[key]."""
+        if key == "driver" and self._is_device(operand):
             self._certain[node.id] = types.STRING
             return lambda frame: frame[0].driver
-        return lambda frame: frame[0].attribute_map()
+        if isinstance(operand, Select) and operand.field == "attributes" and self._is_device(operand.operand):
+            return lambda frame: frame[0].attributes_of(key)
+        return None
 
     def _of_device(self, node: Node, path: tuple[selecting.Part, str, str], *, how: str) -> Eval:
         if path[0] == "capacity" and how == "get":
@@ -221,7 +227,8 @@ class _Planner:
             return folded
         has_pattern = self._has_pattern(node, name, operands)
         if self._observe is not None:
-            return calling.observed_call(dispatch, closures, both=len(operands) == 2 and not has_pattern)
+            in_order = has_pattern or (len(overloads) > 1 and name not in standard.FUNCTIONS)
+            return calling.observed_call(dispatch, closures, both=len(operands) == 2 and not in_order)
         given = [self._certain.get(each.id) for each in operands]
         if len(operands) == 2 and operands[1].id in self._known:
             return calling.call_with(dispatch, closures[0], self._known[operands[1].id], given[0])
@@ -355,6 +362,7 @@ class _Planner:
 
     def _loop(self, node: Comprehension, source: Eval, slots: Slots) -> Eval:
         if self._observe is None and node.iter_var == "#unused":
+            self.node(node.loop_step)  # never evaluated, but it must be possible
             return looping.bound(slots.accumulator, self.node(node.result))
         names = {node.iter_var: _reader(slots.first)}
         if slots.second is not None:

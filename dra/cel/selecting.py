@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Final, Literal
 
+from dra.cel.device import IdMap
 from dra.cel.errors import CelRuntimeError
 from dra.cel.frames import Eval, Frame
 from dra.cel.values import INT_MAX, INT_MIN, NONE, CelMap, Optional, UInt, type_name
@@ -95,7 +96,16 @@ def has(target: object, key: object) -> bool:
 def of_constant(target: Eval, key: object, *, how: str) -> Eval:
     """A closure for a key that is known; `how` names the function above."""
     reach = _REACH[how]
-    return lambda frame: reach(target(frame), key)
+    if how not in ("get", "get_plain") or not isinstance(key, str):
+        return lambda frame: reach(target(frame), key)
+
+    def run(frame: Frame) -> object:
+        operand = target(frame)
+        if operand.__class__ is IdMap and key in operand.entries:
+            return operand.entries[key]
+        return reach(operand, key)
+
+    return run
 
 
 def of_computed(target: Eval, key: Eval, *, how: str) -> Eval:

@@ -79,11 +79,11 @@ class CelMap:
     Inside, str and int keys are themselves, any other key is (its class, it).
     """
 
-    __slots__ = ("_entries",)
+    __slots__ = ("entries",)
 
     def __init__(self, entries: Mapping[object, object]) -> None:
         """Of entries by inner key: make those with `inner_key`, or leave str and int as they are."""
-        self._entries = entries
+        self.entries = entries
 
     @classmethod
     def of(cls, *pairs: tuple[object, object]) -> CelMap:
@@ -91,19 +91,19 @@ class CelMap:
         return cls({inner_key(key): value for key, value in pairs})
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self.entries)
 
     def keys(self) -> Iterator[object]:
         """The keys as CEL sees them, in the order they came in (cel-go's order is random)."""
-        return (key[1] if type(key) is tuple else key for key in self._entries)
+        return (key[1] if type(key) is tuple else key for key in self.entries)
 
     def items(self) -> Iterator[tuple[object, object]]:
         """Keys as CEL sees them, with their values."""
-        return ((key[1] if type(key) is tuple else key, value) for key, value in self._entries.items())
+        return ((key[1] if type(key) is tuple else key, value) for key, value in self.entries.items())
 
     def find(self, key: object, default: object = None) -> object:
         """The value of the key, else the default (cel-go map.go `Find`): what `[]` and field selection see."""
-        entries = self._entries
+        entries = self.entries
         if type(key) is str or type(key) is int:
             if key in entries:
                 return entries[key]
@@ -127,8 +127,8 @@ class CelMap:
             return default
         whole = int(key)
         for inner in (whole, (UInt, whole)):
-            if inner in self._entries and (inner is not whole or whole <= INT_MAX):
-                return self._entries[inner]
+            if inner in self.entries and (inner is not whole or whole <= INT_MAX):
+                return self.entries[inner]
         return default
 
 

@@ -236,6 +236,7 @@ def _declared(name: str, params: tuple[Type, ...], result: Type) -> Overload:
     return Overload(name, params, result, _owned_by_evaluator)
 
 
+# Of several overloads that fit, the first one says what an element of an empty list is: the order is upstream's.
 FUNCTIONS: Final[Library] = {
     "_?_:_": (_declared("conditional", (BOOL, _A, _A), _A),),
     "_&&_": (_declared("logical_and", (BOOL, BOOL), BOOL),),
@@ -245,9 +246,9 @@ FUNCTIONS: Final[Library] = {
     "_==_": (Overload("equals", (_A, _A), BOOL, equals),),
     "_!=_": (Overload("not_equals", (_A, _A), BOOL, not_equals),),
     "_+_": (
+        Overload("add_bytes", (BYTES, BYTES), BYTES, operator.add),
         *_arithmetic("add", operator.add, operator.add),
         Overload("add_string", (STRING, STRING), STRING, operator.add),
-        Overload("add_bytes", (BYTES, BYTES), BYTES, operator.add),
         Overload("add_list", (_LIST, _LIST), _LIST, _add_lists),
     ),
     "_-_": _arithmetic("subtract", operator.sub, operator.sub),
@@ -279,7 +280,7 @@ FUNCTIONS: Final[Library] = {
         _declared("optional_map_optindex_optional_value", (optional_of(_MAP), _A), _OPTIONAL_B),
     ),
     "_?._": (_declared("select_optional_field", (DYN, STRING), optional_of(_A)),),
-    "size": (*_size("string", STRING), *_size("bytes", BYTES), *_size("list", _LIST), *_size("map", _MAP)),
+    "size": (*_size("bytes", BYTES), *_size("list", _LIST), *_size("map", _MAP), *_size("string", STRING)),
     "contains": (_on_text("contains_string", _contains),),
     "startsWith": (_on_text("starts_with_string", str.startswith),),
     "endsWith": (_on_text("ends_with_string", str.endswith),),

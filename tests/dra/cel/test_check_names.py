@@ -16,6 +16,7 @@ NAMES = (
     ("[int].all(t, t == int)", "does not compile"),
     ("cel.bind(t, type(1), t == int)", "does not compile"),
     ("cel.bind(int, type('a'), int == string)", "false"),
+    ("cel.bind(t, type('a'), int == string)", "does not compile"),
     (".double('') == 5.0", "does not compile"),
     (".duration('x') == duration('1s')", "does not compile"),
     (".matches('(', 'a')", "does not compile"),
