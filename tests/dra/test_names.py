@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dra.errors import InvalidNameError
-from dra.names import check_driver_name, is_dns_label, is_dns_subdomain
+from dra.names import check_driver_name, is_dns_label, is_dns_subdomain, is_label_key, is_label_value
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,16 @@ def test_a_driver_name_is_a_subdomain_of_at_most_63_characters() -> None:
     for name in ("", "GPU.example.com", f"{'a' * 60}.dev"):
         with pytest.raises(InvalidNameError, match="at most 63 characters"):
             check_driver_name(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "value"),
+    [
+        ("app", True, True), ("", False, True), ("A.b_c-d", True, True), ("example.com/App", True, False),
+        ("a/b/c", False, False), ("/a", False, False), ("a/", False, False), ("Example.com/a", False, False),
+        ("-a", False, False), ("a_", False, False), ("x" * 63, True, True), ("x" * 64, False, False),
+        (f"{'a.' * 126}a/{'x' * 63}", True, False), ("a\n", False, False),
+    ],
+)  # fmt: skip
+def test_label_keys_and_values(text: str, key: bool, value: bool) -> None:  # noqa: FBT001  # a table's columns
+    assert (is_label_key(text), is_label_value(text)) == (key, value)
