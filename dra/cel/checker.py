@@ -28,7 +28,7 @@ from dra.cel.functions import Overload
 from dra.cel.parser import Parsed
 from dra.cel.places import place
 from dra.cel.types import Kind, Type, is_dyn, optional_of
-from dra.cel.unify import Substitution, is_optional, most_general, text_of, unwrapped
+from dra.cel.unify import Substitution, TypesTooLargeError, is_optional, most_general, text_of, unwrapped
 from dra.cel.values import type_of
 
 _OPT_SELECT: Final = "select_optional_field"
@@ -36,7 +36,11 @@ _OPT_SELECT: Final = "select_optional_field"
 
 def check(parsed: Parsed, environment: Environment) -> Checked:
     """The tree with its types, or CelTypeError. Its result may be of any type."""
-    return _Checker(parsed, environment).run()
+    checker = _Checker(parsed, environment)
+    try:
+        return checker.run()
+    except TypesTooLargeError:
+        checker.fail(parsed.root, "types of the expression are too large", "size of types")
 
 
 class _Checker:

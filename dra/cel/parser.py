@@ -20,6 +20,7 @@ from dra.cel.places import place
 
 MAX_DEPTH: Final = 250
 MAX_CODE_POINTS: Final = 100_000
+MAX_NODES: Final = 60_000  # ours: optMap repeats its target, so that a chain of them doubles with every link
 _RESERVED: Final = {
     *("as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop"),
     *("package", "namespace", "null", "return", "true", "var", "void", "while"),
@@ -115,6 +116,10 @@ class _Parser:
 
     def _id(self) -> int:
         self._last_id += 1
+        if self._last_id > MAX_NODES:
+            self._fail(
+                0, f"expression has more than {MAX_NODES} parts when macros are expanded", "size of an expression"
+            )
         return self._last_id
 
     def _raised(self, node: Node, *operands: Node, by: int = 1) -> Node:

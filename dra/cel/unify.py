@@ -12,6 +12,8 @@ from dataclasses import replace
 from dra.cel import types
 from dra.cel.types import Kind, Type, is_dyn
 
+_DEEPEST_TEXT = 8
+_MAX_STEPS = 400_000
 _NULLABLE = {Kind.OPAQUE, Kind.STRUCT, Kind.ANY, Kind.DURATION, Kind.TIMESTAMP, Kind.NULL}
 _NAMES = {
     Kind.ANY: "any",
@@ -22,13 +24,14 @@ _NAMES = {
 }
 
 
-def text_of(given: Type) -> str:
-    """The type as messages of the checker name it (checker/format.go `FormatCELType`)."""
+def text_of(given: Type, depth: int = 0) -> str:
+    """The type as messages of the checker name it (checker/format.go `FormatCELType`); its deepest parts as "..."."""
     if given.kind in _NAMES:
         return _NAMES[given.kind]
     if given.kind is Kind.TYPE_PARAM or not given.params:
         return f"wrapper({given.name})" if given.nullable else given.name
-    return f"{given.name}({', '.join(map(text_of, given.params))})"
+    params = ", ".join(text_of(each, depth + 1) for each in given.params) if depth < _DEEPEST_TEXT else "..."
+    return f"{given.name}({params})"
 
 
 def is_optional(given: Type) -> bool:
@@ -66,15 +69,25 @@ def _less_specific(one: Type, other: Type) -> bool:
     return same and all(map(_less_specific, one.params, other.params))
 
 
+class TypesTooLargeError(Exception):
+    """Types hold each other so often that comparing them would take too long."""
+
+
 class Substitution:
     """What each type parameter stands for, by name. A failed attempt leaves it as it was."""
 
-    __slots__ = ("_changes", "_fresh", "_known")
+    __slots__ = ("_changes", "_fresh", "_known", "_steps")
 
     def __init__(self) -> None:
         self._known: dict[Type, Type] = {}
         self._changes: list[tuple[Type, Type | None]] = []
         self._fresh = 0
+        self._steps = 0
+
+    def _count(self) -> None:
+        self._steps += 1
+        if self._steps > _MAX_STEPS:
+            raise TypesTooLargeError
 
     def fresh(self) -> Type:
         """A new type parameter."""
@@ -97,6 +110,7 @@ class Substitution:
 
     def resolve(self, given: Type, *, finally_: bool = False) -> Type:
         """The type with known parameters replaced; `finally_`, unknown ones become dyn."""
+        self._count()
         if given.kind is Kind.TYPE_PARAM:
             known = self._known.get(given)
             if known is not None:
@@ -124,6 +138,7 @@ class Substitution:
         self._known[param] = known
 
     def _assignable(self, one: Type, other: Type) -> bool:
+        self._count()
         if other.kind is Kind.TYPE_PARAM:
             valid, known = self._stands_for(one, other)
             if valid or known:
@@ -166,6 +181,7 @@ class Substitution:
 
     def _free_of(self, param: Type, within: Type) -> bool:
         """Whether the parameter occurs nowhere in the type."""
+        self._count()
         if param == within:
             return False
         if within.kind is Kind.TYPE_PARAM:

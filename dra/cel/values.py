@@ -16,6 +16,8 @@ from dra.cel.types import Type
 from dra.quantity import Quantity
 from dra.semver import Semver
 
+type Known = dict[tuple[int, int], bool]
+
 INT_MIN: Final = -(2**63)
 INT_MAX: Final = 2**63 - 1
 UINT_MAX: Final = 2**64 - 1
@@ -229,23 +231,24 @@ def equal(left: object, right: object) -> bool:
     return equality(left, right) is True
 
 
-def equality(left: object, right: object) -> bool | None:
+def equality(left: object, right: object, known: Known | None = None) -> bool | None:
     """CEL's `==`; None where it is an error: quantities and other library values against another type but null.
 
     Elements of lists and maps that cannot be compared count as equal, as in cel-go (common/types/list.go `Equal`).
+    `known` has what was found of containers on the way: one that stands in many places is compared once.
     """
     kind = type(left)
     if kind is type(right):
-        return left == right if kind in _PLAIN else _equality_deep(left, right)
+        return left == right if kind in _PLAIN else _equality_deep(left, right, {} if known is None else known)
     if kind in _NUMBERS and type(right) in _NUMBERS:
         return _equal_numbers(left, right)
-    return _equality_over_types(left, right)
+    return _equality_over_types(left, right, {} if known is None else known)
 
 
-def _equality_over_types(left: object, right: object) -> bool | None:
+def _equality_over_types(left: object, right: object, known: Known) -> bool | None:
     match left, right:
         case CelMap(), CelMap():
-            return _equal_maps(left, right)
+            return _equal_maps(left, right, known)
         case Quantity(), Quantity():
             return _equality_of_quantities(left, right)
     return None if isinstance(left, _STRICT) and right is not None else False
@@ -265,18 +268,14 @@ def _equal_numbers(left: object, right: object) -> bool:
     return low <= number <= high and number == float(other)
 
 
-def _equality_deep(left: object, right: object) -> bool | None:
+def _equality_deep(left: object, right: object, known: Known) -> bool | None:
     match left, right:
         case tuple(), tuple():
-            return len(left) == len(right) and all(
-                equality(*each) is not False for each in zip(left, right, strict=True)
-            )
+            return _equal_lists(left, right, known)
         case CelMap(), CelMap():
-            return _equal_maps(left, right)
-        case Optional(), Optional():
-            return (
-                equality(left.value, right.value) if left.present and right.present else left.present == right.present
-            )
+            return _equal_maps(left, right, known)
+        case Optional(present=True), Optional(present=True):
+            return equality(left.value, right.value, known)
         case Type(), Type():
             return left.name == right.name
         case Quantity(), Quantity():
@@ -284,8 +283,23 @@ def _equality_deep(left: object, right: object) -> bool | None:
     return left == right
 
 
-def _equal_maps(left: CelMap, right: CelMap) -> bool:
+def _equal_lists(left: tuple[object, ...], right: tuple[object, ...], known: Known) -> bool:
     if len(left) != len(right):
         return False
-    pairs = ((value, right.find(key, _MISSING)) for key, value in left.items())
-    return all(other is not _MISSING and equality(value, other) is not False for value, other in pairs)
+    pair = id(left), id(right)
+    if pair not in known:
+        pairs = zip(left, right, strict=True)
+        known[pair] = all(equality(one, other, known) is not False for one, other in pairs)
+    return known[pair]
+
+
+def _equal_maps(left: CelMap, right: CelMap, known: Known) -> bool:
+    if len(left) != len(right):
+        return False
+    pair = id(left), id(right)
+    if pair not in known:
+        pairs = ((value, right.find(key, _MISSING)) for key, value in left.items())
+        known[pair] = all(
+            other is not _MISSING and equality(value, other, known) is not False for value, other in pairs
+        )
+    return known[pair]

@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, Final
 
-from dra.cel.errors import CelRuntimeError
+from dra.cel.errors import CelAbortError, CelRuntimeError
 from dra.cel.functions import Library, Overload
 from dra.cel.libraries.regex import compile_pattern
 from dra.cel.types import (
@@ -47,6 +47,7 @@ _LIST: Final = list_of(_A)
 _MAP: Final = map_of(_A, _B)
 _OPTIONAL_A: Final = optional_of(_A)
 _OPTIONAL_B: Final = optional_of(_B)
+_LONGEST_LIST: Final = 1_000_000  # ours: upstream joins lists without a copy, at a cost of 1
 NO_OVERLOAD: Final = "no such overload"
 
 type Binary = Callable[..., object]
@@ -208,6 +209,8 @@ def _on_text(function_id: str, call: Callable[[str, str], bool], *, member: bool
 
 
 def _add_lists(left: tuple[object, ...] | GrowingList, right: tuple[object, ...]) -> object:
+    if len(left) + len(right) > _LONGEST_LIST:
+        raise CelAbortError(f"list of more than {_LONGEST_LIST} elements")
     if isinstance(left, tuple):
         return left + right
     left.extend(right)

@@ -123,6 +123,27 @@ def test_deep_nesting_is_refused_and_not_a_crash(opening: str) -> None:
         compile_expression(opening * 30_000)
 
 
+def doubled(count: int, step: str, last: str) -> str:
+    """Names a0, a1, ..., each bound to the step of the one before."""
+    binds = "".join(f"cel.bind(a{n + 1}, {step.replace('a', f'a{n}')}, " for n in range(count))
+    return f"cel.bind(a0, [1], {binds}{last.replace('z', f'a{count}')}" + ")" * (count + 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "optional.of(1)" + ".optMap(x, x)" * 100 + ".hasValue()",
+        doubled(40, "[a, a]", "z == z"),
+        doubled(40, "{1: a, 2: a}", "z == z"),
+        doubled(40, "{a: a}", "z.size() == 1"),
+        doubled(40, "a + a", "z.size() > 0"),
+        doubled(40, "{1: a, 2: a}", "z.foo == 1.5 + 1"),
+    ],
+)
+def test_what_doubles_again_and_again_ends_soon(text: str) -> None:
+    _compile_and_ask(text)
+
+
 def test_the_size_of_an_expression_is_limited() -> None:
     with pytest.raises(CelSyntaxError, match="size: 100001, limit 100000"):
         compile_expression(" " * 100_001)
