@@ -18,7 +18,7 @@ export PORTICO_NODE := $(NODE)
 
 help:
 	@echo "make demo    the portal, its workers and a node driver on a cluster of their own; prints one address"
-	@echo "make test    everything: installs and starts what the tests need (FULL=1: property tests look at far more examples, NODE=0: no kubelet)"
+	@echo "make test    everything: installs and starts what the tests need (FULL=1: what takes longer too, NODE=0: no kubelet, SAMPLES=folder: objects to read)"
 	@echo "make check   the quick part of test: format, lint, types, import contracts, pure tests"
 	@echo "make oracle CASES=n SEED=s    our allocation and selectors against the scheduler's own libraries, on random cases"
 	@echo "make bench NAME=echo    one benchmark, against a peer or a floor of the same run"
