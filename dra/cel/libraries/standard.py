@@ -194,7 +194,8 @@ def _not(value: bool) -> bool:  # noqa: FBT001  # an operand
 
 
 def _matches(text: str, pattern: str) -> bool:
-    return compile_pattern(pattern).search(text) is not None
+    """Searches in bytes: the library would translate its offsets, which nobody asks for."""
+    return compile_pattern(pattern).search(text.encode("utf-8", "surrogatepass")) is not None
 
 
 def _contains(text: str, part: str) -> bool:
