@@ -56,11 +56,10 @@ class Outlook:
         cls, view: NodeView, claims: Sequence[ClaimPlan], judges: Mapping[PlanKey, Judge], state: State
     ) -> Outlook | None:
         """None where attempts cannot be compared: past 32 devices of a claim, order decides what is tried."""
-        if any(sum(max(plan.count for plan in plans) for plans in claim.requests) > MAX_RESULTS for claim in claims):
-            return None
         plans = [plan for claim in claims for alternatives in claim.requests for plan in alternatives]
         parts = parts_of(view, claims, judges, plans)
-        return cls(parts, _horizons(view, claims, judges, parts), state)
+        horizons = _horizons(view, claims, judges, parts)
+        return None if any(_may_exceed(claim, horizons) for claim in claims) else cls(parts, horizons, state)
 
     def twin(self, position: int) -> Hashable:
         """Equal for devices that are alike now: the same place in parts of one kind and condition."""
@@ -132,6 +131,16 @@ def _horizons(
             )
         later |= here
     return found
+
+
+def _may_exceed(claim: ClaimPlan, horizons: Mapping[PlanKey, Horizon]) -> bool:
+    """Whether some choice of alternatives comes past 32 devices: those before it must be there to be had."""
+    most = 0
+    for plans in claim.requests:
+        if any(most + plan.count > MAX_RESULTS for plan in plans):
+            return True
+        most += max((plan.count for plan in plans if plan.count <= len(horizons[plan.key].own)), default=0)
+    return False
 
 
 def _groups(claims: Sequence[ClaimPlan]) -> Iterator[Sequence[RequestPlan]]:

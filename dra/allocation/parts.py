@@ -154,7 +154,8 @@ class _Notice:
     def __init__(self, view: NodeView, claims: Sequence[ClaimPlan], judges: Sequence[Judge]) -> None:
         self._judges = judges
         self._grouped = view.features.device_compatibility_groups
-        self._derives = any(judge.plan.request.derived_attributes for judge in judges)
+        # Where a constraint may end everything, the order of devices decides whether it does.
+        self._ordered = any(_may_abort(judge.plan) for judge in judges)
         self._constraints = [constraint for claim in claims for constraint in claim.constraints]
         self._signatures: dict[int, tuple[Verdict, Hashable]] = {}
 
@@ -163,7 +164,7 @@ class _Notice:
         verdicts = [judge.of(device.pool, device.slice_, device.index) for judge in self._judges]
         if not any(verdict.usable or verdict.fault is not None for verdict in verdicts):
             return None
-        if self._derives or (self._grouped and device.shape.groups):
+        if self._ordered or (self._grouped and device.shape.groups):
             return position
         name, use = device.name, device.pool.use
         consumed = use.consumed.get(name, {})
@@ -184,6 +185,10 @@ class _Notice:
             content = (verdict.selectable, verdict.allowed, _amounts(verdict.amounts), repr(verdict.fault))
             known = self._signatures[id(verdict)] = (verdict, content)
         return known[1]
+
+
+def _may_abort(plan: RequestPlan) -> bool:
+    return bool(plan.constraints) and (plan.all_devices or bool(plan.request.derived_attributes))
 
 
 def _amounts(amounts: Amounts | None) -> Hashable:

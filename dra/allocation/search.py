@@ -20,7 +20,8 @@ from dra.allocation.verdict import Judge, Verdict
 from dra.allocation.view import DeviceView, NodeView, Segment
 
 STEP_BUDGET: Final = 20_000
-"""Steps of our own search, some seconds; past it the answer is an honest `Failed(kind="budget")`."""
+"""Steps of our own search, two seconds or so; past it the answer is an honest `Failed(kind="budget")`."""
+_PLAIN_BUDGET: Final = 200_000  # where attempts cannot be compared, which makes steps cheap
 _PATIENCE: Final = 48  # steps before it pays to compute what attempts have in common
 _MAX_LEVELS: Final = 250  # devices and requests of one question; each costs up to three frames of Python's stack
 
@@ -195,8 +196,8 @@ class Search:
         self.steps += 1
         if self.steps == _PATIENCE:
             self._outlook = Outlook.of(self._view, self._claims, self._judges, self.state)
-        if self.steps > STEP_BUDGET:
-            raise _over_budget(f"not decided after {STEP_BUDGET} steps of search")
+        if self.steps > STEP_BUDGET and (self._outlook is not None or self.steps > _PLAIN_BUDGET):
+            raise _over_budget(f"not decided after {self.steps} steps of search")
 
 
 def alike(one: Sequence[RequestPlan], other: Sequence[RequestPlan]) -> bool:
