@@ -35,31 +35,35 @@ class Code(StrEnum):
 
     POOL_INCOMPLETE = "pool.incomplete"  # pool, reason
     POOL_INVALID = "pool.invalid"  # pool, reason
+    FEATURE_OFF = "feature.off"  # gate: the device needs it
+    CLASS_MISSING = "class.missing"  # device_class
     SELECTOR_FALSE = "selector.false"  # selector, conjunct, values
     SELECTOR_ERROR = "selector.error"  # selector, conjunct, error
-    TAINT_NOT_TOLERATED = "taint.not_tolerated"  # taint (key=value:effect), key, value, effect
+    TAINT_NOT_TOLERATED = "taint.not_tolerated"  # taint (key=value:effect), key, value, effect, since where known
     DEVICE_IN_USE = "device.in_use"  # nothing; holders
     COUNTER_SHORT = "counter.short"  # counter_set, counter, needed, left; holders
-    COUNTER_GATE = "counter.gate"  # gate
-    CAPACITY_ABSENT = "capacity.absent"  # capacity
-    CAPACITY_POLICY = "capacity.policy"  # capacity, needed, and either largest or allowed
-    CAPACITY_SHORT = "capacity.short"  # capacity, requested, needed, left, value; holders
+    CAPACITY_ABSENT = "capacity.absent"  # capacity, requested
+    CAPACITY_POLICY = "capacity.policy"  # capacity, needed, rule
+    CAPACITY_SHORT = "capacity.short"  # capacity, needed (after rounding), left, value; holders
+    CAPACITY_FAULT = "capacity.fault"  # error: the scheduler aborts
     CONSTRAINT_ABSENT = "constraint.absent"  # attribute
-    CONSTRAINT_MATCH = "constraint.match"  # attribute, value, needed, found
+    CONSTRAINT_MATCH = "constraint.match"  # attribute, value, needed, found (devices with that value)
     CONSTRAINT_DISTINCT = "constraint.distinct"  # attribute, value, device (the one that has the value already)
     COUNT_SHORT = "count.short"  # needed, found
-    COUNT_TOGETHER = "count.together"  # needed, found, beside (requests that are served before)
+    COUNT_TOGETHER = "count.together"  # needed, found, beside (device requests that are served before)
     COUNT_OVER_LIMIT = "count.over_limit"  # needed, limit
 
 
 class WarningCode(StrEnum):
     """What goes beyond "does not fit": the scheduler stops, or may stop, for this wish."""
 
-    SCHEDULER_ABORTS = "scheduler.aborts"  # node, message: the pod is not placed on any node
-    NODE_FAILS = "node.fails"  # node, message: this node is left out, others are asked
-    SCHEDULER_TIMES_OUT = "scheduler.times_out"  # node, steps
-    SEARCH_GAVE_UP = "search.gave_up"  # node, message: our own limit, so the answer is not known
-    SELECTOR_MAY_ABORT = "selector.may_abort"  # selector, conjunct, error, device: met once earlier devices are taken
+    # node, error, message, and as far as known device_request, device_class, device, selector:
+    SCHEDULER_ABORTS = "scheduler.aborts"  # the pod is placed on no node at all
+    NODE_FAILS = "node.fails"  # this node is left out, others are asked
+    SEARCH_GAVE_UP = "search.gave_up"  # our own limit: the answer is not known
+    SCHEDULER_TIMES_OUT = "scheduler.times_out"  # node, steps, seconds (estimates)
+    SELECTOR_MAY_ABORT = "selector.may_abort"  # device_request, device_class, device, devices (count), selector,
+    # conjunct, error: met once the devices before it are taken
 
 
 class Verdict(StrEnum):
@@ -164,11 +168,12 @@ class AdviceWarning:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """Why the resource claims fit, or do not fit, on one node."""
+    """Why the resource claims fit, or do not fit, on one node. `pools` are those whose devices are not looked at."""
 
     node: str
     verdict: Verdict
     device_requests: tuple[DeviceRequestExplanation, ...]
+    pools: tuple[Miss, ...] = ()
     warnings: tuple[AdviceWarning, ...] = ()
 
 
@@ -181,6 +186,7 @@ class FleetExplanation:
 
     nodes: dict[Verdict, int]
     device_requests: tuple[DeviceRequestExplanation, ...]
+    pools: tuple[Miss, ...] = ()
     warnings: tuple[AdviceWarning, ...] = ()
 
 
