@@ -15,7 +15,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import comb, perm
 
-from dra.allocation.parts import Part, parts_of
+from dra.allocation.parts import Part, may_abort, parts_of
 from dra.allocation.request import MAX_RESULTS, ClaimPlan, PlanKey, RequestPlan
 from dra.allocation.state import State
 from dra.allocation.verdict import Judge
@@ -28,7 +28,8 @@ type _Key = tuple[Hashable, ...]
 class Horizon:
     """What a request still looks at: its `own` usable positions, in order, and the parts that later requests look at.
 
-    `certain`: looking at its devices meets no error, and none can be had twice, so that they can be counted.
+    `certain`: looking at its devices meets no error, and none can be had twice, so that they can be counted. `calm`: no
+    error can be met at all, now or once other devices are taken.
     `alike`: how many devices later requests want that may swap with this one's, for one device each; `before`: how many
     earlier ones. None where the request wants more than one device, or has alternatives.
     """
@@ -37,6 +38,7 @@ class Horizon:
     own_parts: frozenset[int]
     later_parts: frozenset[int]
     certain: bool
+    calm: bool
     alike: int
     before: int | None
 
@@ -94,6 +96,22 @@ class Outlook:
             return True
         return len(horizon.own) - bisect_left(horizon.own, start) >= plan.count - number + horizon.alike
 
+    @property
+    def calm(self) -> bool:
+        """Whether no request can meet an error."""
+        return all(horizon.calm for horizon in self._horizons.values())
+
+    def solutions(self, claims: Sequence[ClaimPlan], alone: Sequence[ClaimPlan]) -> int:
+        """In how many ways, at most, all that comes before the requests of `alone` can be had."""
+        product = 1
+        for claim, part in zip(claims, alone, strict=True):
+            for plans, own in zip(claim.requests, part.requests, strict=True):
+                if own:
+                    return product
+                ways = [comb(len(self._horizons[plan.key].own), plan.count) for plan in plans if not plan.all_devices]
+                product *= max(sum(ways), 1)
+        return product
+
     def combinations(self, plan: RequestPlan, number: int, start: int) -> int:
         """In how many ways up to all but one of the wanted devices can be picked from `start` on; at least 1.
 
@@ -117,7 +135,7 @@ def _horizons(
     for group in _groups(claims):
         here: frozenset[int] = frozenset()
         for rank, plan in enumerate(group):
-            own, certain = _own(view, judges[plan.key])
+            own, calm, shared = _own(view, judges[plan.key])
             own_parts = frozenset(part_at[position] for position in own)
             here |= own_parts
             single = _is_single(plan)
@@ -125,7 +143,8 @@ def _horizons(
                 own=own,
                 own_parts=own_parts,
                 later_parts=later,
-                certain=certain,
+                certain=calm and not shared and not plan.request.derived_attributes,
+                calm=calm and not may_abort(plan),
                 alike=len(group) - 1 - rank if single else 0,
                 before=rank if single else None,
             )
@@ -147,7 +166,7 @@ def _groups(claims: Sequence[ClaimPlan]) -> Iterator[Sequence[RequestPlan]]:
     """From the last request to the first: requests alike together, alternatives of one request together."""
     for claim in reversed(claims):
         group: list[RequestPlan] = []
-        for plans in reversed(claim.requests):
+        for plans in filter(None, reversed(claim.requests)):
             if group and _is_single(plans[0]) and _is_single(group[0]) and plans[0].wanted == group[0].wanted:
                 group.insert(0, plans[0])
                 continue
@@ -162,15 +181,15 @@ def _is_single(plan: RequestPlan) -> bool:
     return not plan.parent and plan.count == 1 and not plan.all_devices
 
 
-def _own(view: NodeView, judge: Judge) -> tuple[tuple[int, ...], bool]:
+def _own(view: NodeView, judge: Judge) -> tuple[tuple[int, ...], bool, bool]:
+    """Positions that the request looks at; whether none of them is a fault; whether some can be had twice."""
     own: list[int] = []
-    certain = not judge.plan.request.derived_attributes
+    calm, shared = True, False
     for segment in view.segments:
-        layout = segment.slice_.layout
-        for index, shape in enumerate(layout.shapes):
+        for index, shape in enumerate(segment.slice_.layout.shapes):
             verdict = judge.of(segment.pool, segment.slice_, index)
-            if verdict.fault is not None or (verdict.usable and shape.allow_multiple):
-                certain = False
             if verdict.usable or verdict.fault is not None:
+                calm = calm and verdict.fault is None
+                shared = shared or shape.allow_multiple
                 own.append(segment.start + index)
-    return tuple(own), certain
+    return tuple(own), calm, shared

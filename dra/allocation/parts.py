@@ -155,7 +155,7 @@ class _Notice:
         self._judges = judges
         self._grouped = view.features.device_compatibility_groups
         # Where a constraint may end everything, the order of devices decides whether it does.
-        self._ordered = any(_may_abort(judge.plan) for judge in judges)
+        self._ordered = any(may_abort(judge.plan) for judge in judges)
         self._constraints = [constraint for claim in claims for constraint in claim.constraints]
         self._signatures: dict[int, tuple[Verdict, Hashable]] = {}
 
@@ -187,7 +187,8 @@ class _Notice:
         return known[1]
 
 
-def _may_abort(plan: RequestPlan) -> bool:
+def may_abort(plan: RequestPlan) -> bool:
+    """Whether taking a device for the request may be an error, by what was taken before."""
     return bool(plan.constraints) and (plan.all_devices or bool(plan.request.derived_attributes))
 
 

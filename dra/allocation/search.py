@@ -8,6 +8,8 @@ Depth first over claims, requests, alternatives and devices in the scheduler's o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from enum import Enum
 from typing import Final
 
@@ -19,8 +21,8 @@ from dra.allocation.state import State, Taken
 from dra.allocation.verdict import Judge, Verdict
 from dra.allocation.view import DeviceView, NodeView, Segment
 
-STEP_BUDGET: Final = 20_000
-"""Steps of our own search, two seconds or so; past it the answer is an honest `Failed(kind="budget")`."""
+STEP_BUDGET: Final = 10_000
+"""Steps of our own search, a second or so; past it the answer is an honest `Failed(kind="budget")`."""
 _PLAIN_BUDGET: Final = 200_000  # where attempts cannot be compared, which makes steps cheap
 _PATIENCE: Final = 48  # steps before it pays to compute what attempts have in common
 _MAX_LEVELS: Final = 250  # devices and requests of one question; each costs up to three frames of Python's stack
@@ -52,10 +54,15 @@ class Search:
 
     def run(self) -> bool:
         """Whether all claims fit; `state.results` and `chosen` then say how. AllocationError for the first error."""
-        levels = sum(1 + max(plan.count for plan in plans) for claim in self._claims for plans in claim.requests)
+        levels = sum(
+            1 + max(plan.count for plan in plans) for claim in self._claims for plans in claim.requests if plans
+        )
         if levels + len(self._claims) > _MAX_LEVELS:
             raise _over_budget(f"{levels} devices and requests are more than {_MAX_LEVELS}, the most for one question")
-        return self._request(0, 0) is Outcome.DONE
+        try:
+            return self._request(0, 0) is Outcome.DONE
+        except _LostError:
+            return False
 
     def _request(self, claim: int, request: int) -> Outcome:
         self._count_step()
@@ -67,6 +74,8 @@ class Search:
             # A claim after this one may need fewer devices under other circumstances: no reason to give up here.
             return Outcome.FAILED if outcome is Outcome.EXCEEDED else outcome
         plans = requests[request]
+        if not plans:
+            return self._request(claim, request + 1)
         if not plans[0].parent:
             return self._devices(plans[0], 0, self._start(claim, request))
         return self._alternatives(plans)
@@ -195,14 +204,60 @@ class Search:
         self.effort.steps += 1
         self.steps += 1
         if self.steps == _PATIENCE:
-            self._outlook = Outlook.of(self._view, self._claims, self._judges, self.state)
+            self._look_around()
         if self.steps > STEP_BUDGET and (self._outlook is not None or self.steps > _PLAIN_BUDGET):
             raise _over_budget(f"not decided after {self.steps} steps of search")
+
+    def _look_around(self) -> None:
+        """Compute what attempts have in common; end where some claim, or request, does not even fit alone."""
+        self._outlook = Outlook.of(self._view, self._claims, self._judges, self.state)
+        if self._outlook is None or not self._outlook.calm:
+            return
+        for alone in each_alone(self._claims):
+            part = Search(self._view, alone, self._judges)
+            try:
+                fits = part.run()
+            except AllocationError:
+                continue  # too much work even alone
+            if not fits:
+                # The scheduler tries this part with all that can be had before it.
+                self.effort.skip(part.effort.steps * self._outlook.solutions(self._claims, alone))
+                raise _LostError
+
+
+class _LostError(Exception):
+    """What is looked for cannot be: a part of it does not fit alone."""
+
+
+def each_alone(claims: Sequence[ClaimPlan]) -> Iterator[tuple[ClaimPlan, ...]]:
+    """The claims with all but one emptied; of a single claim, with all but one of its requests emptied."""
+    requests = (
+        (number, place, plans) for number, each in enumerate(claims) for place, plans in enumerate(each.requests)
+    )
+    wanted = [(number, place) for number, place, plans in requests if plans]
+    numbers = sorted({number for number, _ in wanted})
+    if len(numbers) > 1:
+        for number in numbers:
+            yield _only(claims, {place for place in wanted if place[0] == number})
+    elif len(wanted) > 1:
+        for place in wanted:
+            yield _only(claims, {place})
+
+
+def _only(claims: Sequence[ClaimPlan], places: AbstractSet[tuple[int, int]]) -> tuple[ClaimPlan, ...]:
+    """The claims with all requests but these emptied, so that numbers stay as they are."""
+    return tuple(
+        replace(
+            claim,
+            requests=tuple(plans if (number, place) in places else () for place, plans in enumerate(claim.requests)),
+        )
+        for number, claim in enumerate(claims)
+    )
 
 
 def alike(one: Sequence[RequestPlan], other: Sequence[RequestPlan]) -> bool:
     """Whether two device requests of a claim ask for the same, so that swapping their devices changes nothing."""
-    if one[0].parent or other[0].parent or one[0].all_devices:
+    if not one or not other or one[0].parent or other[0].parent or one[0].all_devices:
         return False
     return one[0].wanted == other[0].wanted
 
