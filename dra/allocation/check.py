@@ -89,7 +89,10 @@ def _published(
 ) -> tuple[PublishedSlice, int] | str:
     """Where the device is published for the node in a complete pool, or what is wrong."""
     name = f"{result.driver}/{result.pool}/{result.device}"
-    slices = snapshot.pools.get(PoolID(result.driver, result.pool), ())
+    grouped = snapshot.features.device_compatibility_groups
+    published = snapshot.pools.get(PoolID(result.driver, result.pool), ())
+    # With the gate off, a slice with compatibility groups is as if it were not there.
+    slices = [each for each in published if grouped or not each.layout.grouped]
     here = [
         (each, index)
         for each in slices
