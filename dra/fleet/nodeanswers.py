@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from dra.allocation import Allocated, Answer, NodeView, Refused, Snapshot, allocate, allocate_on
 from dra.fleet.answer import MAX_INSTANCES, Instances
+from dra.fleet.choices import most_devices
 from dra.fleet.grants import allocated_claims, granted, reaches_others, view_of
 from dra.fleet.question import Question
 
@@ -37,6 +38,7 @@ class NodeAnswers:
         self._most = most
         self._answers: dict[_Place, tuple[Answer, NodeView]] = {}
         self._grants: dict[_Place, tuple[Grants, NodeView]] = {}
+        self._choices: dict[_Place, tuple[int, NodeView]] = {}
 
     def answer(self, snapshot: Snapshot, question: Question, node: str) -> Answer:
         """What that node answers, with its own names in it."""
@@ -66,6 +68,18 @@ class NodeAnswers:
                 return self._walk_back(question, path, ENDLESS)
             view = after
         return self._walk_back(question, path, known[0])
+
+    def most_devices(self, snapshot: Snapshot, question: Question, node: str) -> int:
+        """A count beyond which the question's only device request can't fit on that node."""
+        view = view_of(snapshot, node)
+        if view is None:
+            return 0
+        place = _place(question, view)
+        kept = self._choices.get(place)
+        if kept is None:
+            kept = most_devices(view, snapshot.classes, question), view
+            _put(self._choices, place, kept, self._most)
+        return kept[0]
 
     def _walk_back(self, question: Question, path: list[tuple[NodeView, bool]], end: Grants) -> Grants:
         for view, joint in reversed(path):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from itertools import compress
+from operator import is_not
 
 from dra.allocation import NodeView, Snapshot
 from dra.fleet.grants import view_of
@@ -20,7 +22,8 @@ class NodeGroups:
     def follow(self, snapshot: Snapshot) -> None:
         """Take over what is different in this snapshot, from wherever it comes."""
         views = snapshot.views
-        changed = [name for name, view in views.items() if self._views.get(name) is not view]
+        # Written without a loop of Python: it looks at every node for every question.
+        changed = list(compress(views, map(is_not, views.values(), map(self._views.get, views))))
         for name in (*changed, *(snapshot.nodes.keys() - views.keys())):
             self._look_at(snapshot, name)
         if len(self._views) > len(snapshot.nodes):
