@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from dra.capacity import Capacities, compile_capacities
-from dra.cel import CelDevice
+from dra.cel import CelDevice, Program
 from dra.counters import CounterKey, Draw, compile_draws, compile_totals
 from dra.errors import InvalidQuantityError
 from dra.objects import (
@@ -38,6 +38,8 @@ IDENTIFIERS: Final = frozenset({
 
 `resource.kubernetes.io/pcieRoot` is none of them: several devices share it, and constraints match on it.
 """
+
+_MOST_SAID: Final = 64  # selectors that a shape remembers; more than one person asks with at a time
 
 type Identity = tuple[tuple[str, str], ...]
 """Identifiers of one device by attribute name as published; all of them strings."""
@@ -83,6 +85,19 @@ class Shape:
     def cel(self) -> CelDevice:
         """What selectors that read no identifier see."""
         return self.cel_of(())
+
+    @cached_property
+    def _said(self) -> dict[Program, bool]:
+        return {}
+
+    def matches(self, program: Program) -> bool:
+        """What a selector that reads no identifier says, evaluated once while it is remembered; CelRuntimeError."""
+        known = self._said.get(program)
+        if known is None:
+            if len(self._said) >= _MOST_SAID:
+                self._said.clear()
+            known = self._said[program] = program.matches(self.cel)
+        return known
 
     def cel_of(self, identity: Identity) -> CelDevice:
         """What selectors see of one device."""

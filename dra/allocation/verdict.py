@@ -127,7 +127,7 @@ class Judge:
             if isinstance(program, CelCompileError):
                 return SelectorFault(class_name, number, f"CEL compile error: {program}", on_device=False)
             try:
-                if not program.matches(shape.cel_of(identity) if identity else shape.cel):
+                if not (program.matches(shape.cel_of(identity)) if identity else shape.matches(program)):
                     return False
             except CelRuntimeError as error:
                 text = f"CEL runtime error: {error}{_HINT if 'no such key:' in str(error) else ''}"
