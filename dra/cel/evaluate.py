@@ -14,6 +14,7 @@ from typing import Final, NoReturn
 from dra.cel import calling, logic, looping, selecting, types
 from dra.cel.ast import Call, Checked, Comprehension, Ident, ListNode, Literal, MapNode, Node, Select, StructNode
 from dra.cel.calling import Dispatch
+from dra.cel.chains import flattened, selected
 from dra.cel.environment import CONSTANTS, OVERLOADS, TYPE_NAMES
 from dra.cel.errors import CelAbortError, CelRuntimeError, CelTypeError
 from dra.cel.frames import Eval, Frame, constant
@@ -175,7 +176,7 @@ class _Planner:
 
     def _device_path(self, node: Node) -> tuple[selecting.Part, str] | None:
         """The part and the domain that the node selects of the device."""
-        operand, domain = _selected(node)
+        operand, domain = selected(node)
         if operand is None or not isinstance(operand, Select) or not self._is_device(operand.operand):
             return None
         if operand.field == "attributes":
@@ -184,7 +185,7 @@ class _Planner:
 
     def _is_plain_field(self, node: Node) -> bool:
         """Whether the node is a field or key of something that cannot be optional."""
-        operand, _ = _selected(node)
+        operand, _ = selected(node)
         if operand is None:
             return False
         kind = self._checked.types[operand.id].kind
@@ -301,8 +302,15 @@ class _Planner:
         return join(tuple(map(self.node, terms)))
 
     def _choice(self, node: Call) -> Eval:
-        condition, when_true, when_false = map(self.node, node.args)
-        return logic.choice(condition, when_true, when_false)
+        condition, when_true, when_false = node.args
+        return logic.choice(self.node(condition), self._branch(when_true), self._branch(when_false))
+
+    def _branch(self, node: Node) -> Eval:
+        """What may be chosen. As there, has() of an optional's field is not yet made a bool where it stands alone."""
+        if not isinstance(node, Select) or not node.test_only:
+            return self.node(node)
+        evaluate = self._reached(node, node.operand, node.field, how="has_unwrapped")
+        return evaluate if self._observe is None else self._observe(node, evaluate)
 
     def _not_strictly_false(self, node: Call) -> Eval:
         return logic.not_strictly_false(self.node(node.args[0]))
@@ -380,21 +388,3 @@ class _Planner:
 
 def _reader(slot: int) -> Eval:
     return lambda frame: frame[slot]
-
-
-def _selected(node: Node) -> tuple[Node | None, str]:
-    """Operand and text of operand.text or operand["text"]; no operand for any other node."""
-    if isinstance(node, Select) and not node.test_only:
-        return node.operand, node.field
-    if isinstance(node, Call) and node.function == "_[_]":
-        operand, index = node.args
-        if isinstance(index, Literal) and isinstance(index.value, str):
-            return operand, index.value
-    return None, ""
-
-
-def flattened(node: Node, function: str) -> list[Node]:
-    """The terms that a chain of `&&` or `||` joins, in their order."""
-    if isinstance(node, Call) and node.function == function:
-        return [term for each in node.args for term in flattened(each, function)]
-    return [node]

@@ -93,6 +93,13 @@ def has(target: object, key: object) -> bool:
     return _found(target, key) is not _MISSING
 
 
+def has_unwrapped(target: object, key: object) -> object:
+    """Like `has`, but of an optional an optional: what cel-go gives where has() alone is chosen by `?:`."""
+    if isinstance(target, Optional):
+        return Optional(None) if has(target, key) else NONE
+    return has(target, key)
+
+
 def of_constant(target: Eval, key: object, *, how: str) -> Eval:
     """A closure for a key that is known; `how` names the function above."""
     reach = _REACH[how]
@@ -121,7 +128,13 @@ def of_computed(target: Eval, key: Eval, *, how: str) -> Eval:
     return run
 
 
-_REACH: Final = {"get": get, "get_plain": get_plain, "get_optional": get_optional, "has": has}
+_REACH: Final = {
+    "get": get,
+    "get_plain": get_plain,
+    "get_optional": get_optional,
+    "has": has,
+    "has_unwrapped": has_unwrapped,
+}
 
 
 # --- device.attributes[domain].id and device.capacity[domain].id, without a step between ---
@@ -129,8 +142,9 @@ _REACH: Final = {"get": get, "get_plain": get_plain, "get_optional": get_optiona
 
 def of_device(part: Part, domain: str, id_: str, *, how: str) -> Eval:
     """A closure for a value of the device; `how` as above."""
-    makers = {"get": _device_value, "get_plain": _device_value, "get_optional": _device_optional, "has": _device_has}
-    return makers[how](part, domain, id_)
+    if how.startswith("has"):
+        return _device_has(part, domain, id_)
+    return (_device_optional if how == "get_optional" else _device_value)(part, domain, id_)
 
 
 def _device_value(part: Part, domain: str, id_: str) -> Eval:

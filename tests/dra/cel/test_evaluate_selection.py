@@ -7,6 +7,11 @@ import pytest
 from tests.dra.cel.asking import said
 
 SELECTION = (
+    ("true ? has({'a': {'b': 1}}.?c.b) : false", "error"),
+    ("true ? has({'a': {'b': 1}}.?a.b) : false", "error"),
+    ("true ? has({'a': {'b': 1}}.a.c) : false", "false"),
+    ("(true ? has({'a': {'b': 1}}.?a.b) : false) || true", "true"),
+    ("true ? !has({'a': {'b': 1}}.?c.b) : false", "true"),
     ("has(device.driver)", "true"),
     ("has(device.attributes)", "true"),
     ("has(device.attributes.absent)", "true"),
