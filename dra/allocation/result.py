@@ -10,7 +10,7 @@ from dra.objects import AllocationResult
 
 type FailureKind = Literal["fatal", "node", "panic", "budget"]
 """fatal: the scheduler gives the pod up on all nodes and retries. node: it goes on with other nodes. panic: its code
-would crash. budget: the scheduler's own search would not end either, and ours was stopped after `STEP_BUDGET` steps."""
+would crash. budget: the scheduler's own search would not end either, and ours was stopped at `search.WORK_BUDGET`."""
 
 type FailureCode = Literal[
     "selector",

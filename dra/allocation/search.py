@@ -21,9 +21,13 @@ from dra.allocation.state import State, Taken
 from dra.allocation.verdict import Judge, Verdict
 from dra.allocation.view import DeviceView, NodeView, Segment
 
-STEP_BUDGET: Final = 10_000
-"""Steps of our own search, a second or so; past it the answer is an honest `Failed(kind="budget")`."""
-_PLAIN_BUDGET: Final = 200_000  # where attempts cannot be compared, which makes steps cheap
+WORK_BUDGET: Final = 1_500_000
+"""Steps of our own search times devices that the node sees, a second or so in all.
+
+Past it the answer is an honest `Failed(kind="budget")`.
+"""
+_PLAIN_BUDGET: Final = 200_000  # steps where attempts cannot be compared, which makes them cheap
+_SMALL: Final = 16  # devices; a step costs something on the smallest node, too
 _PATIENCE: Final = 48  # steps before it pays to compute what attempts have in common
 _MAX_LEVELS: Final = 250  # devices and requests of one question; each costs up to three frames of Python's stack
 
@@ -46,6 +50,7 @@ class Search:
         self._judges = judges
         self._outlook: Outlook | None = None
         self.steps = 0
+        self._budget = WORK_BUDGET // max(view.segments[-1].end if view.segments else 0, _SMALL)
         self._first: dict[tuple[int, int], int] = {}
         self._experimental = view.features.allocator == "experimental"
         self.state = State(view, claims)
@@ -205,7 +210,7 @@ class Search:
         self.steps += 1
         if self.steps == _PATIENCE:
             self._look_around()
-        if self.steps > STEP_BUDGET and (self._outlook is not None or self.steps > _PLAIN_BUDGET):
+        if self.steps > (_PLAIN_BUDGET if self._outlook is None else self._budget):
             raise _over_budget(f"not decided after {self.steps} steps of search")
 
     def _look_around(self) -> None:
