@@ -228,7 +228,9 @@ class _Planner:
             return folded
         has_pattern = self._has_pattern(node, name, operands)
         if self._observe is not None:
-            in_order = has_pattern or (len(overloads) > 1 and name not in standard.FUNCTIONS)
+            # A function of one binding for all overloads gets both operands even if one is an error.
+            one_binding = name in standard.FUNCTIONS or name == "@sortByAssociatedKeys"
+            in_order = has_pattern or (len(overloads) > 1 and not one_binding)
             return calling.observed_call(dispatch, closures, both=len(operands) == 2 and not in_order)
         given = [self._certain.get(each.id) for each in operands]
         if len(operands) == 2 and operands[1].id in self._known:

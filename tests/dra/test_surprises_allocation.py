@@ -10,6 +10,7 @@ import pytest
 from dra.allocation import Refused, SchedulerTimesOut, allocate
 from tests.oracle import compare, ours
 from tests.oracle.asking import Json
+from tests.oracle.judge import wrong_in_itself
 from tests.oracle.rows import CEL_SURPRISES, SURPRISES, Row, rows
 
 ROWS = rows("allocation")
@@ -20,6 +21,7 @@ def test_surprise(row: Row) -> None:
     said = ours.answer(row.question)
 
     assert compare.disagreement(row.question, row.answer, said) is None
+    assert wrong_in_itself(row.question, said) is None
     assert scheduler_text(said) == scheduler_text(row.answer)
 
 
