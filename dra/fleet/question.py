@@ -56,6 +56,8 @@ def _requests(claims: Sequence[ResourceClaim]) -> Iterator[ExactDeviceRequest]:
 
 
 def _reads_identity(claims: Sequence[ResourceClaim], classes: Sequence[DeviceClass]) -> bool:
+    if any(request.derived_attributes for request in _requests(claims)):
+        return True  # their expressions may read anything
     selectors = [each for device_class in classes for each in device_class.spec.selectors]
     selectors += [each for request in _requests(claims) for each in request.selectors]
     return any(map(_selector_reads, selectors)) or any(map(is_identifier, _matched(claims)))
