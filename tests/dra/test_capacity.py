@@ -85,3 +85,16 @@ def test_a_capacity_that_the_device_lacks_is_not_here_even_beside_a_negative_one
 
 def test_a_default_against_its_own_range_is_taken_when_nothing_is_asked() -> None:
     assert consumed("20", {"default": "5", "validRange": {"min": "1", "max": "4"}}, None) == "5"
+
+
+@pytest.mark.parametrize(
+    ("default", "request_", "amount"),
+    [
+        pytest.param("14Gi", "13Gi", None, id="rounded to the default, which keeps its spelling: not the same"),
+        pytest.param("8Gi", "7Gi", "8Gi", id="a default without a spelling of its own is the same"),
+    ],
+)
+def test_a_rounded_amount_is_the_default_only_in_the_same_form(default: str, request_: str, amount: str | None) -> None:
+    policy = {"default": default, "validRange": {"min": "2Gi", "max": "7Gi", "step": "6Gi"}}
+
+    assert consumed("20Gi", policy, request_) == amount

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dra.allocation import Allocated, Refused, allocate_on
+from dra.allocation import Allocated, Failed, Refused, allocate_on
 from dra.allocation.allocate import searched
 from dra.objects import ResourceClaim, ResourceSlice
 from tests.dra.builders import (
@@ -69,3 +69,35 @@ def test_32_halves_on_16_cards_are_found_without_trying_wholes_again_and_again()
 
     assert isinstance(answer, Allocated)
     assert steps < 3000
+
+
+def test_twins_are_told_apart_where_all_devices_must_keep_a_constraint() -> None:
+    """Taking the last device leaves the first ones to the claim for all, which then breaks its constraint: an error."""
+    roots = ["a"] * 20 + ["b", "a"]
+    devices = [a_device(f"gpu-{number}", attributes={"root": root}) for number, root in enumerate(roots)]
+    everything = a_claim(
+        a_request("all", allocationMode="All"), name="c", constraints=[{"matchAttribute": f"{DRIVER}/root"}]
+    )
+
+    answer = ask_for(a_snapshot(a_slice(devices)), a_claim(), everything)
+
+    assert isinstance(answer, Failed)
+    assert answer.message.startswith(f"claim default/c, request all: cannot add device {DRIVER}/pool-a/gpu-20")
+
+
+def test_what_does_not_fit_alone_is_refused_whatever_comes_before() -> None:
+    snapshot = a_snapshot(*some_cards(8))
+    claims = [a_claim(a_request(count=3), name=f"c{number}") for number in range(4)]
+
+    _, steps = searched(snapshot.node(NODE), snapshot.classes, [*claims, a_claim(a_request("r", WHOLE, count=9))])
+
+    assert steps < 100
+
+
+def test_past_its_budget_the_search_says_so() -> None:
+    claims = [a_claim(*(a_request(f"r{n}", count=2) for n in range(2)), name=f"c{number}") for number in range(70)]
+
+    answer = ask_for(a_snapshot(*some_cards(40)), *claims)
+
+    assert isinstance(answer, Failed)
+    assert (answer.kind, answer.code) == ("budget", "budget")
