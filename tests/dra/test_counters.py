@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dra.counters import CounterState, counters_left, fits
+from dra.counters import CounterState, compile_draws, compile_totals, counters_left, fits, remaining
 from dra.objects import Counter, CounterSet, Device, DeviceCounterConsumption
 from dra.quantity import parse_quantity
 
@@ -52,3 +52,17 @@ def test_left(allocated: list[Device], memory: str, slice_0: str) -> None:
 )
 def test_fits(allocated: list[Device], asked: Device, expected: bool) -> None:  # noqa: FBT001 - a column of the table
     assert fits(asked, counters_left([CARD], allocated)) is expected
+
+
+def test_compiled_counters_are_nano_units_by_set_and_name() -> None:
+    sets = [CounterSet(name="card", counters={"memory": Counter(value="1"), "slots": Counter(value="500m")})]
+    draw = DeviceCounterConsumption(
+        counter_set="card", counters={"slots": Counter(value="2"), "gone": Counter(value="1")}
+    )
+
+    totals, draws = compile_totals(sets), compile_draws([draw])
+
+    assert totals == {("card", "memory"): 10**9, ("card", "slots"): 5 * 10**8}
+    assert draws == ((("card", "gone"), 10**9), (("card", "slots"), 2 * 10**9))
+    # Below zero where more is drawn than there is; a counter that is not published is left out.
+    assert remaining(totals, [draws]) == {("card", "memory"): 10**9, ("card", "slots"): -15 * 10**8}
