@@ -8,7 +8,7 @@ from dataclasses import replace
 from dra.allocation.outcome import allocation_result, chosen_plans
 from dra.allocation.request import AllocationError, ClaimPlan, PlanKey, Planner, RequestPlan, plan_fault
 from dra.allocation.result import Allocated, Answer, Failed, Refused
-from dra.allocation.search import Search
+from dra.allocation.search import WORK_BUDGET, Search
 from dra.allocation.snapshot import Snapshot
 from dra.allocation.verdict import Judge
 from dra.allocation.view import NodeView
@@ -36,9 +36,12 @@ def allocate_on(view: NodeView, classes: Mapping[str, DeviceClass], resource_cla
 
 
 def searched(
-    view: NodeView, classes: Mapping[str, DeviceClass], resource_claims: Sequence[ResourceClaim]
+    view: NodeView,
+    classes: Mapping[str, DeviceClass],
+    resource_claims: Sequence[ResourceClaim],
+    work: int = WORK_BUDGET,
 ) -> tuple[Answer, int]:
-    """The answer on a view of a node, and how many steps the search took."""
+    """The answer on a view of a node, and how many steps the search took; past the `work` it gives up."""
     judges: dict[PlanKey, Judge] = {}
 
     def positions(plan: RequestPlan) -> tuple[int, ...]:
@@ -51,7 +54,7 @@ def searched(
         return error.failed, 0
     for plan in (plan for claim in claims for plans in claim.requests for plan in plans):
         judges.setdefault(plan.key, Judge(plan, view))
-    search = Search(view, claims, judges)
+    search = Search(view, claims, judges, work)
     return _said(view, claims, search), search.steps
 
 

@@ -44,13 +44,19 @@ class Outcome(Enum):
 class Search:
     """One allocation on one node."""
 
-    def __init__(self, view: NodeView, claims: Sequence[ClaimPlan], judges: Mapping[PlanKey, Judge]) -> None:
+    def __init__(
+        self,
+        view: NodeView,
+        claims: Sequence[ClaimPlan],
+        judges: Mapping[PlanKey, Judge],
+        work: int = WORK_BUDGET,
+    ) -> None:
         self._view = view
         self._claims = claims
         self._judges = judges
         self._outlook: Outlook | None = None
         self.steps = 0
-        self._budget = WORK_BUDGET // max(view.segments[-1].end if view.segments else 0, _SMALL)
+        self._budget = work // max(view.segments[-1].end if view.segments else 0, _SMALL)
         self._first: dict[tuple[int, int], int] = {}
         self._experimental = view.features.allocator == "experimental"
         self.state = State(view, claims)

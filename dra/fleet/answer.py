@@ -70,10 +70,14 @@ class PodObstacle:
 
 @dataclass(frozen=True, slots=True)
 class LargestCount:
-    """The most devices that the wish's only device request could name on one node, and the first such node."""
+    """The most devices that the wish's only device request could name on one node, and the first such node.
+
+    Where not `exact`, some larger count took too long to decide, and the scheduler would likely time out over it.
+    """
 
     count: int
     node: str
+    exact: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from dra.allocation import Allocated, Answer, NodeView, Refused, Snapshot, allocate, allocate_on
+from dra.allocation import Allocated, Answer, Failed, NodeView, Refused, Snapshot, allocate, allocate_on
+from dra.allocation.allocate import searched
 from dra.fleet.answer import MAX_INSTANCES, Instances
 from dra.fleet.choices import most_devices
 from dra.fleet.grants import allocated_claims, granted, reaches_others, view_of
 from dra.fleet.question import Question
 
 MAX_KEPT = 16_384
+SHORT_WORK = 45_000  # steps times devices of a node, some hundredths of a second (dra.allocation.search.WORK_BUDGET)
 
 type _Place = tuple[bytes, Hashable]
 
@@ -39,6 +41,7 @@ class NodeAnswers:
         self._answers: dict[_Place, tuple[Answer, NodeView]] = {}
         self._grants: dict[_Place, tuple[Grants, NodeView]] = {}
         self._choices: dict[_Place, tuple[int, NodeView]] = {}
+        self._tries: dict[_Place, tuple[Answer, NodeView]] = {}
 
     def answer(self, snapshot: Snapshot, question: Question, node: str) -> Answer:
         """What that node answers, with its own names in it."""
@@ -80,6 +83,19 @@ class NodeAnswers:
             kept = most_devices(view, snapshot.classes, question), view
             _put(self._choices, place, kept, self._most)
         return kept[0]
+
+    def quickly_fits(self, snapshot: Snapshot, question: Question, node: str) -> bool | None:
+        """Whether that node allocates; None where that takes more than a short search."""
+        view = view_of(snapshot, node)
+        if view is None:
+            return False
+        place = _place(question, view)
+        kept = self._tries.get(place)
+        if kept is None:
+            kept = searched(view, snapshot.classes, question.claims, SHORT_WORK)[0], view
+            _put(self._tries, place, kept, self._most)
+        undecided = isinstance(kept[0], Failed) and kept[0].kind == "budget"
+        return None if undecided else isinstance(kept[0], Allocated)
 
     def _walk_back(self, question: Question, path: list[tuple[NodeView, bool]], end: Grants) -> Grants:
         for view, joint in reversed(path):
