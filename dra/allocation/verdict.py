@@ -75,7 +75,7 @@ class Judge:
             *_programs(plan.device_class.spec.selectors, plan.device_class.metadata.name),
             *_programs(plan.request.selectors, ""),
         ]
-        self.reads_identity = any(_reads_identity(program) for _, _, program in self._programs)
+        self.reads_identity = any(reads for _, _, _, reads in self._programs)
 
     def of(self, pool: PoolView, slice_: PublishedSlice, index: int) -> Verdict:
         """The verdict on one device."""
@@ -123,11 +123,11 @@ class Judge:
         return not self.features.device_taints or untolerated(shape.taints, self.plan.request.tolerations) is None
 
     def _selects(self, shape: Shape, identity: Identity) -> bool | SelectorFault:
-        for class_name, number, program in self._programs:
+        for class_name, number, program, reads in self._programs:
             if isinstance(program, CelCompileError):
                 return SelectorFault(class_name, number, f"CEL compile error: {program}", on_device=False)
             try:
-                if not (program.matches(shape.cel_of(identity)) if identity else shape.matches(program)):
+                if not (program.matches(shape.cel_of(identity)) if reads and identity else shape.matches(program)):
                     return False
             except CelRuntimeError as error:
                 text = f"CEL runtime error: {error}{_HINT if 'no such key:' in str(error) else ''}"
@@ -148,11 +148,13 @@ class Judge:
         return plan_fault("capacity", self.plan, f"checking capacity for device {named}: {found}", device=device)
 
 
-type _Numbered = tuple[str, int, Program | CelCompileError]
+type _Numbered = tuple[str, int, Program | CelCompileError, bool]
+"""Class, number among the selectors, the selector, whether it reads identifiers."""
 
 
 def _programs(selectors: tuple[DeviceSelector, ...], class_name: str) -> list[_Numbered]:
-    return [(class_name, number, _compiled(each)) for number, each in enumerate(selectors)]
+    compiled = map(_compiled, selectors)
+    return [(class_name, number, program, _reads_identity(program)) for number, program in enumerate(compiled)]
 
 
 def _compiled(selector: DeviceSelector) -> Program | CelCompileError:
