@@ -234,6 +234,21 @@ def test_a_search_that_would_time_out_is_counted() -> None:
     assert answer.largest == LargestCount(24, "node-a")
 
 
+def test_a_largest_count_that_takes_long_to_find_is_left_open() -> None:
+    """Of 8 cards that are one device or three, 24 devices can be had: the search for so many gives back card by card."""
+    counters = [{"name": f"card-{card}", "counters": {"slices": {"value": "3"}}} for card in range(8)]
+    devices = [
+        device(f"gpu-{card}-{part}")
+        | {"consumesCounters": [{"counterSet": f"card-{card}", "counters": {"slices": {"value": amount}}}]}
+        for card in range(8)
+        for part, amount in (("whole", "3"), ("two", "2"), ("a", "1"), ("b", "1"), ("c", "1"))
+    ]
+    largest = asked(fleet([node("node-a")], pool("node-a", *devices, counters=counters))).largest
+    assert largest is not None
+    assert 8 <= largest.count <= 24
+    assert not largest.exact
+
+
 def test_no_nodes_no_answer() -> None:
     answer = asked(fleet([]))
     assert answer == FleetAnswer(
