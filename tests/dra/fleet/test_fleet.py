@@ -235,7 +235,7 @@ def test_a_search_that_would_time_out_is_counted() -> None:
 
 
 def test_a_largest_count_that_takes_long_to_find_is_left_open() -> None:
-    """Of 8 cards that are one device or three, 24 devices can be had: the search for so many gives back card by card."""
+    """Of 8 cards that are one device or three, 24 devices can be had: searching for so many gives back card by card."""
     counters = [{"name": f"card-{card}", "counters": {"slices": {"value": "3"}}} for card in range(8)]
     devices = [
         device(f"gpu-{card}-{part}")
