@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from dra.capacity import Capacities, compile_capacities
+from dra.capacity import Amounts, Capacities, compile_capacities, demand
 from dra.cel import CelDevice, Program
 from dra.counters import CounterKey, Draw, compile_draws, compile_totals
 from dra.errors import InvalidQuantityError
@@ -98,6 +98,18 @@ class Shape:
                 self._said.clear()
             known = self._said[program] = program.matches(self.cel)
         return known
+
+    @cached_property
+    def _unasked(self) -> dict[bool, Amounts | None]:
+        return {}
+
+    def demand(self, requested: Amounts, *, fractional: bool) -> Amounts | None:
+        """What one allocation consumes (`dra.capacity.demand`); remembered where nothing in particular is requested."""
+        if requested:
+            return demand(self.capacities, requested, fractional=fractional)
+        if fractional not in self._unasked:
+            self._unasked[fractional] = demand(self.capacities, requested, fractional=fractional)
+        return self._unasked[fractional]
 
     def cel_of(self, identity: Identity) -> CelDevice:
         """What selectors see of one device."""

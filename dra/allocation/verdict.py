@@ -14,7 +14,7 @@ from dra.allocation.request import AllocationError, RequestPlan, plan_fault
 from dra.allocation.result import Failed
 from dra.allocation.shapes import Identity, PublishedSlice, Shape, is_identifier
 from dra.allocation.view import NodeView, PoolView
-from dra.capacity import CapacityError, demand
+from dra.capacity import CapacityError
 from dra.cel import CelCompileError, CelRuntimeError, Program, compile_expression
 from dra.errors import InvalidObjectError
 from dra.features import Features
@@ -112,7 +112,7 @@ class Judge:
             return Verdict(selectable=True, amounts={}, allowed=allowed)
         fractional = self.features.fractional_capacity_range
         try:
-            amounts = demand(shape.capacities, self.plan.amounts, fractional=fractional)
+            amounts = shape.demand(self.plan.amounts, fractional=fractional)
         except CapacityError as error:
             return Verdict(selectable=True, fault=error)
         return Verdict(selectable=True, amounts=amounts, allowed=allowed)
