@@ -52,7 +52,9 @@ go-builds: $(VENV)/.installed
 test: packages go-builds check
 	$(BIN)/python -m pytest -m "$(SERVICES)" --durations=15
 	$(BIN)/python -m tests.services postgres -- $(BIN)/python -m pytest -q $(DJANGO_TESTS) -m "not (browser or programs)"
-	@if [ "$(FULL)" = 1 ]; then set -x; $(BIN)/python -m pytest -q -m "not ($(SERVICES))" --hypothesis-profile=long $(PROPERTIES); fi
+	@if [ "$(FULL)" = 1 ]; then set -x; \
+	  $(BIN)/python -m pytest -q -m "not ($(SERVICES))" --hypothesis-profile=long $(PROPERTIES); \
+	  $(BIN)/python -m tests.oracle --cases 20000; fi
 
 demo: $(DEMO_VENV)/.installed
 	@scripts/check-go
