@@ -37,8 +37,8 @@ class Code(StrEnum):
     POOL_INVALID = "pool.invalid"  # pool, reason
     FEATURE_OFF = "feature.off"  # gate: the device needs it
     CLASS_MISSING = "class.missing"  # device_class
-    SELECTOR_FALSE = "selector.false"  # selector, conjunct, values
-    SELECTOR_ERROR = "selector.error"  # selector, conjunct, error
+    SELECTOR_FALSE = "selector.false"  # selector, conjunct, values (text = value), failing (conjuncts in all)
+    SELECTOR_ERROR = "selector.error"  # the same, error
     TAINT_NOT_TOLERATED = "taint.not_tolerated"  # taint (key=value:effect), key, value, effect, since where known
     DEVICE_IN_USE = "device.in_use"  # nothing; holders
     COUNTER_SHORT = "counter.short"  # counter_set, counter, needed, left; holders
@@ -134,7 +134,13 @@ class NearestMiss:
     @property
     def rank(self) -> tuple[int, int]:
         """Greater is nearer: fell at a later step, then has fewer rules against it."""
-        return tuple(StepKind).index(self.step), -len(self.misses)
+        faults = sum(_faults(miss) for miss in self.misses)
+        return tuple(StepKind).index(self.step), -faults
+
+
+def _faults(miss: Miss) -> int:
+    failing = miss.facts.get("failing", 1)
+    return failing if isinstance(failing, int) else 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

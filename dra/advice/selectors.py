@@ -6,13 +6,13 @@ reads identifiers: those are asked per device.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Final
 
 from dra.advice.explanation import Code, Facts, Miss
 from dra.allocation.shapes import Identity, Shape, is_identifier
-from dra.cel import CelCompileError, Condition, Explanation, compile_expression
+from dra.cel import CelCompileError, CelRuntimeError, Condition, compile_expression
 from dra.objects.deviceclass import DeviceSelector
 
 _MEMORY: Final = 16384  # answers kept; one is a few hundred bytes
@@ -48,19 +48,27 @@ def _judged(expression: str, shape: Shape, identity: Identity) -> Facts | None:
         program = compile_expression(expression)
     except CelCompileError as error:
         return {"conjunct": expression.strip(), "error": str(error)}
-    said = program.explain(shape.cel_of(identity) if identity else shape.cel)
-    if said.result:
+    device = shape.cel_of(identity) if identity else shape.cel
+    try:
+        matches = program.matches(device)
+    except CelRuntimeError as error:
+        return {
+            "conjunct": expression.strip(),
+            **_first(program.explain(device).failing, wanted=None),
+            "error": str(error),
+        }
+    if matches:
         return None
-    if said.error is not None:
-        return {"conjunct": _raising(said).text if said.failing else expression.strip(), "error": said.error}
-    return _false(next(each for each in said.conditions if each.result is False))
+    return {"conjunct": expression.strip(), **_first(program.explain(device).failing, wanted=False)}
 
 
-def _raising(said: Explanation) -> Condition:
-    """The condition that raised the error; a false one beside it would have absorbed it."""
-    return next((each for each in said.failing if each.error == said.error), said.failing[0])
+def _first(failing: Sequence[Condition], *, wanted: bool | None) -> Facts:
+    """The first condition with that result, what it saw, and how many conditions do not hold in all.
 
-
-def _false(condition: Condition) -> Facts:
-    values = tuple(f"{seen.text} = {seen.value}" for seen in condition.seen)
-    return {"conjunct": condition.text, "values": values}
+    An error beside a false condition does not count: `&&` absorbs it.
+    """
+    found = next((each for each in failing if each.result is wanted), None)
+    if found is None:
+        return {}
+    values = tuple(f"{seen.text} = {seen.value}" for seen in found.seen)
+    return {"conjunct": found.text, "values": values, "failing": len(failing)}
