@@ -36,3 +36,13 @@ def word(program: Program, device: CelDevice) -> str:
         return str(program.matches(device)).lower()
     except CelRuntimeError:
         return "error"
+
+
+def told(text: str) -> str:
+    """true, false, error with its text, or does not compile; of the bare device."""
+    try:
+        return str(compile_expression(text).matches(BARE)).lower()
+    except CelCompileError:
+        return "does not compile"
+    except CelRuntimeError as fault:
+        return f"error: {fault}"
