@@ -32,7 +32,7 @@ MAX_ALLOCATIONS: Final = 600  # per question; a ladder that is begun then is not
 def suggest(
     snapshot: Snapshot, resource_claims: Sequence[ResourceClaim], *, classes: Sequence[str] = ()
 ) -> tuple[Suggestion, ...]:
-    """At most three changes, the smallest first; none where the wish fits somewhere as it is.
+    """At most three changes, the smallest first; none where the wish fits somewhere and the scheduler finds it.
 
     `classes` are other device classes that may be proposed. A change after which the scheduler would abort is none.
     """
@@ -64,12 +64,12 @@ class _Trials:
     made: int = 0
 
     def nodes(self, resource_claims: Sequence[ResourceClaim]) -> int:
-        """On how many nodes they fit; 0 where the scheduler would abort on any."""
+        """On how many nodes they fit; 0 where the scheduler would abort on any, with an error or for lack of time."""
         total = 0
         for names in self.kinds:
             self.made += 1
             answer = allocate(self.snapshot, names[0], resource_claims)
-            if isinstance(answer, Failed) and answer.kind != "node":
+            if answer.warnings or (isinstance(answer, Failed) and answer.kind != "node"):
                 return 0
             total += len(names) if isinstance(answer, Allocated) else 0
         return total
