@@ -15,6 +15,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import comb, perm
 
+from dra.allocation.packing import Packing
 from dra.allocation.parts import Part, may_abort, parts_of
 from dra.allocation.request import MAX_RESULTS, ClaimPlan, PlanKey, RequestPlan
 from dra.allocation.state import State
@@ -35,6 +36,7 @@ class Horizon:
     """
 
     own: tuple[int, ...]
+    own_set: frozenset[int]
     own_parts: frozenset[int]
     later_parts: frozenset[int]
     certain: bool
@@ -46,11 +48,14 @@ class Horizon:
 class Outlook:
     """Compares attempts of one search. `failed` holds states from which there is no way on, with the effort."""
 
-    def __init__(self, parts: Sequence[Part], horizons: Mapping[PlanKey, Horizon], state: State) -> None:
+    def __init__(
+        self, view: NodeView, parts: Sequence[Part], horizons: Mapping[PlanKey, Horizon], state: State
+    ) -> None:
         self.failed: dict[_Key, int] = {}
         self._parts = parts
         self._horizons = horizons
         self._state = state
+        self._packing = Packing(view, parts, state)
         self._part_at = {position: number for number, part in enumerate(parts) for position in part.positions}
 
     @classmethod
@@ -61,7 +66,7 @@ class Outlook:
         plans = [plan for claim in claims for alternatives in claim.requests for plan in alternatives]
         parts = parts_of(view, claims, judges, plans)
         horizons = _horizons(view, claims, judges, parts)
-        return None if any(_may_exceed(claim, horizons) for claim in claims) else cls(parts, horizons, state)
+        return None if any(_may_exceed(claim, horizons) for claim in claims) else cls(view, parts, horizons, state)
 
     def twin(self, position: int) -> Hashable:
         """Equal for devices that are alike now: the same place in parts of one kind and condition."""
@@ -90,11 +95,15 @@ class Outlook:
         return plan.key, number, seen, frozenset(tally.items())
 
     def enough(self, plan: RequestPlan, number: int, start: int) -> bool:
-        """Whether there are as many usable devices from `start` on as are wanted; true where that cannot be told."""
+        """Whether there may be as many usable devices from `start` on as are wanted; true where that cannot be told."""
         horizon = self._horizons[plan.key]
-        if not horizon.certain:
+        if not horizon.calm:
             return True
-        return len(horizon.own) - bisect_left(horizon.own, start) >= plan.count - number + horizon.alike
+        # A device that can be had twice may serve requests alike together; one request never has it twice.
+        wanted = plan.count - number + (horizon.alike if horizon.certain else 0)
+        if len(horizon.own) - bisect_left(horizon.own, start) < wanted:
+            return False
+        return self._packing.holds(plan, horizon.own_set, wanted, (horizon.own_parts, start))
 
     @property
     def calm(self) -> bool:
@@ -141,6 +150,7 @@ def _horizons(
             single = _is_single(plan)
             found[plan.key] = Horizon(
                 own=own,
+                own_set=frozenset(own),
                 own_parts=own_parts,
                 later_parts=later,
                 certain=calm and not shared and not plan.request.derived_attributes,

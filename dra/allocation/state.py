@@ -73,7 +73,7 @@ class State:
         multiple = self._shares_on and shape.allow_multiple
         if not plan.all_devices and not self._has_capacity(verdict, device, position):
             return None
-        charged = bool(shape.groups) and not (multiple and self._is_shared(device, position))
+        charged = bool(shape.groups) and not (multiple and self.is_shared(device, position))
         if charged and not self._charge(shape, device.pool):
             return None
         before = self.constraints[plan.claim]
@@ -102,7 +102,8 @@ class State:
         self.constraints[plan.claim] = tuple(after)
         return True
 
-    def _is_shared(self, device: DeviceView, position: int) -> bool:
+    def is_shared(self, device: DeviceView, position: int) -> bool:
+        """Whether a share of the device is had already, so that a further one draws on no counter."""
         return position in self.shares or device.name in device.pool.use.shared
 
     def _charge(self, shape: Shape, pool: PoolView) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -234,19 +235,43 @@ def test_a_search_that_would_time_out_is_counted() -> None:
     assert answer.largest == LargestCount(24, "node-a")
 
 
+def test_the_largest_count_is_found_where_counters_tell() -> None:
+    """Of 8 cards that are one device or three, 24 devices can be had."""
+    parts = (("whole", "3"), ("two", "2"), ("a", "1"), ("b", "1"), ("c", "1"))
+    largest = asked(partitioned(8, {"slices": "3"}, [(name, {"slices": amount}) for name, amount in parts])).largest
+    assert largest == LargestCount(24, "node-a")
+
+
 def test_a_largest_count_that_takes_long_to_find_is_left_open() -> None:
-    """Of 8 cards that are one device or three, 24 devices can be had: searching for so many gives back card by card."""
-    counters = [{"name": f"card-{card}", "counters": {"slices": {"value": "3"}}} for card in range(8)]
-    devices = [
-        device(f"gpu-{card}-{part}")
-        | {"consumesCounters": [{"counterSet": f"card-{card}", "counters": {"slices": {"value": amount}}}]}
-        for card in range(8)
-        for part, amount in (("whole", "3"), ("two", "2"), ("a", "1"), ("b", "1"), ("c", "1"))
-    ]
-    largest = asked(fleet([node("node-a")], pool("node-a", *devices, counters=counters))).largest
+    """Each card gives two devices, though each counter alone would do for three; no two cards are alike."""
+    parts = [(f"{name}{n}", draws) for n in range(3) for name, draws in (("a", TWO_ONE), ("b", ONE_TWO))]
+    largest = asked(partitioned(12, {"x": "3", "y": "3"}, parts, unlike=True)).largest
     assert largest is not None
-    assert 8 <= largest.count <= 24
+    assert 12 <= largest.count <= 24
     assert not largest.exact
+
+
+TWO_ONE = {"x": "2", "y": "1"}
+ONE_TWO = {"x": "1", "y": "2"}
+
+
+def partitioned(
+    count: int, counters: Mapping[str, str], parts: Sequence[tuple[str, Mapping[str, str]]], *, unlike: bool = False
+) -> Snapshot:
+    """A node of that many cards, each with these counters and parts; unlike ones have one more counter each."""
+    sets, devices = [], []
+    for card in range(count):
+        extra = {"own": str(100 + card)} if unlike else {}
+        sets.append({"name": f"card-{card}", "counters": _values({**counters, **extra})})
+        for name, draws in parts:
+            drawn = _values({**draws, **({"own": "1"} if unlike else {})})
+            uses = [{"counterSet": f"card-{card}", "counters": drawn}]
+            devices.append(device(f"gpu-{card}-{name}") | {"consumesCounters": uses})
+    return fleet([node("node-a")], pool("node-a", *devices, counters=sets))
+
+
+def _values(amounts: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    return {name: {"value": amount} for name, amount in amounts.items()}
 
 
 def test_no_nodes_no_answer() -> None:
