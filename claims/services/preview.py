@@ -8,7 +8,7 @@ from claims import selectors
 from claims.manifests import REQUEST_LABEL, Files, render
 from claims.refusals import Refusal
 from claims.selectors import ClassOption
-from claims.wish import Reading, Wish, judge, read
+from claims.wish import Bounds, Reading, Wish, judge, read
 from gpuinventory.selectors import TemplateView, resource_claim_template
 from portal.models import User
 
@@ -22,6 +22,7 @@ class Preview:
 
     reading: Reading
     options: tuple[ClassOption, ...]
+    bounds: Bounds
     key: str
     refusals: tuple[Refusal, ...]
     files: Files | None
@@ -51,4 +52,12 @@ def preview(*, user: User, query: str, key: str) -> Preview:
     refusals = judge(wish, bounds) if wish else reading.refusals
     files = render(wish, bounds.classes[wish.device_class], key) if wish and not refusals else None
     existing = resource_claim_template(wish.namespace, wish.name) if wish and files else None
-    return Preview(reading=reading, options=options, key=key, refusals=refusals, files=files, existing=existing)
+    return Preview(
+        reading=reading,
+        options=options,
+        bounds=bounds,
+        key=key,
+        refusals=refusals,
+        files=files,
+        existing=existing,
+    )

@@ -16,9 +16,12 @@ from django.utils.safestring import SafeString
 from claims.manifests import File, Files
 from claims.messages import Sentences, say, summary
 from claims.refusals import Code, Refusal
+from claims.services.fit import fit
 from claims.services.preview import Preview
+from claims.views.fitpanel import panel
 from claims.views.highlight import yaml
 from claims.wish import EXAMPLES, LEAST_SHARE, MAX_COUNT, SHARE_STEP, WHOLE, Strategy, gib
+from gpuinventory.selectors import held
 from portal.http import SignedInRequest, page_or_part
 from portal.selectors import namespaces_of
 
@@ -81,7 +84,12 @@ def show(
         request,
         "claims/request.html",
         "claims/_request_desk.html",
-        {**_page(seen, refusals), "namespaces": namespaces_of(request.user), "difference": _difference(seen, before)},
+        {
+            **_page(seen, refusals),
+            "fit": panel(fit(seen, held.current()), _memory(seen)),
+            "namespaces": namespaces_of(request.user),
+            "difference": _difference(seen, before),
+        },
         status=status,
     )
 
@@ -117,6 +125,10 @@ def _shown(files: Files | None) -> tuple[ShownFile, ...]:
     if files is None:
         return ()
     return tuple(ShownFile(*note, file) for note, file in zip(_NOTES, files, strict=True))
+
+
+def _memory(seen: Preview) -> str:
+    return str(seen.wish.memory) if seen.wish and seen.wish.memory else ""
 
 
 def _largest(seen: Preview) -> str:

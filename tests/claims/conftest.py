@@ -7,8 +7,15 @@ from pathlib import Path
 import pytest
 from pytest_django.fixtures import Settings
 
+from gpuinventory.selectors import held
 from tests.claims.rows import put_fleet
 from tests.cluster.controlplane import free_ports
+
+
+@pytest.fixture(autouse=True)
+def _no_fleet_of_another_test() -> None:
+    """Tests come to the same revision with other rows."""
+    held.forget()
 
 
 @pytest.fixture

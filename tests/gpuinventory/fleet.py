@@ -89,7 +89,10 @@ def node_object(name: str, *, unschedulable: bool = False, ready: bool = True, v
             "kind": "Node",
             "metadata": {"name": name, "uid": f"uid-{name}", "resourceVersion": str(version)},
             "spec": {"unschedulable": unschedulable},
-            "status": {"conditions": [{"type": "Ready", "status": "True" if ready else "False"}]},
+            "status": {
+                "allocatable": {"pods": "110"},
+                "conditions": [{"type": "Ready", "status": "True" if ready else "False"}],
+            },
         }
     ).encode()
 

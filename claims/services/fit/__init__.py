@@ -1,0 +1,9 @@
+"""Whether a wish fits the fleet, why not, and which one change would make it fit. Reads the fleet in memory only.
+
+The claim that is asked about is read out of the very file that would be created.
+"""
+
+from claims.services.fit.answer import Fit, Outcome, Proposal
+from claims.services.fit.ask import fit
+
+__all__ = ["Fit", "Outcome", "Proposal", "fit"]

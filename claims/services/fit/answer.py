@@ -1,0 +1,47 @@
+"""What the form says about a wish and the fleet. Values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from dra.advice.explanation import ChangeCode, FleetExplanation
+from dra.fleet import FleetAnswer
+
+
+class Outcome(StrEnum):
+    """What would become of a pod now."""
+
+    NOW = "now"
+    POD_LIMITS = "pod-limits"  # devices are free where the pod itself can't go
+    WAIT = "wait"  # it would fit if nothing was in use
+    NEVER = "never"  # it would not fit even then
+    UNKNOWN = "unknown"  # a pool that could hold the devices is not read in full, or the search gave up
+    ABORTED = "aborted"  # kube-scheduler's search ends in an error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A wish that differs in one field and fits, found by asking. `query` is its address."""
+
+    code: ChangeCode
+    before: str
+    after: str
+    nodes: int
+    query: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fit:
+    """The answer at a revision. `matching` and `free` count devices over the fleet, `ahead` waiting claims."""
+
+    outcome: Outcome
+    answer: FleetAnswer
+    explanation: FleetExplanation
+    matching: int
+    free: int
+    ahead: int
+    proposals: tuple[Proposal, ...]
+    revision: int
+    as_of: datetime | None

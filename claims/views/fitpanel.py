@@ -1,0 +1,177 @@
+"""The fit panel: a sentence, the steps by which devices fall, the closest miss, warnings, and what else would fit.
+
+It decides nothing: what fits is said by `claims.services.fit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from claims.refusals import quoted
+from claims.services.fit import Fit, Outcome
+from claims.views.fitwords import miss_words, nodes_words, proposal_words, step_words, warning_words
+from dra.advice.explanation import DeviceRequestExplanation, Miss, Step, StepKind
+from portal.badge import Badge
+
+MOST_WARNINGS = 3
+_BADGES = {
+    Outcome.NOW: Badge("good", "✔", "Fits now"),
+    Outcome.POD_LIMITS: Badge("wait", "◔", "Nodes are closed"),
+    Outcome.WAIT: Badge("wait", "◔", "Will wait"),
+    Outcome.NEVER: Badge("bad", "✕", "Cannot fit"),
+    Outcome.UNKNOWN: Badge("unknown", "?", "Not sure"),
+    Outcome.ABORTED: Badge("bad", "⊘", "Kubernetes gives up"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One step. `percent` is what is left of the devices seen, for the bar."""
+
+    rule: str
+    reached: bool
+    left: int
+    fell: int
+    percent: int
+    example: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """The steps of one device request; `name` is "" where there is but one."""
+
+    name: str
+    rows: tuple[Row, ...]
+    closest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A proposal: words and the address of its form."""
+
+    words: str
+    query: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """Everything that the panel shows. `brief` is the bar in one line: devices seen, then left after each rule."""
+
+    badge: Badge
+    sentence: str
+    brief: tuple[Row, ...]
+    tables: tuple[Table, ...]
+    proposals: tuple[Link, ...]
+    warnings: tuple[str, ...]
+    revision: int
+    as_of: datetime | None
+
+
+def panel(fit: Fit | None, memory: str) -> Panel | None:
+    """The panel of an answer. `memory` is the floor that the form writes into the first condition."""
+    if fit is None:
+        return None
+    explained = fit.explanation.device_requests
+    tables = tuple(_table(each, memory, alone=len(explained) == 1) for each in explained)
+    return Panel(
+        badge=_BADGES[fit.outcome],
+        sentence=_sentence(fit, memory),
+        brief=tuple(row for row in tables[0].rows if row.reached) if tables else (),
+        tables=tables,
+        proposals=tuple(Link(proposal_words(each), each.query) for each in fit.proposals),
+        warnings=tuple(dict.fromkeys(_warnings(fit)))[:MOST_WARNINGS],
+        revision=fit.revision,
+        as_of=fit.as_of,
+    )
+
+
+def _sentence(fit: Fit, memory: str) -> str:
+    match fit.outcome:
+        case Outcome.NOW:
+            return f"Fits now on {nodes_words(fit.answer.fitting)}, {_times(fit)}. Best: {fit.answer.best}."
+        case Outcome.POD_LIMITS:
+            return f"Devices are free, but {_obstacles(fit)}."
+        case Outcome.WAIT:
+            return f"Will wait: {fit.free} of {fit.matching} matching devices are free, {_ahead(fit)}.{_together(fit)}"
+        case Outcome.NEVER:
+            return f"Cannot fit, even with nothing in use: {_never(fit, memory)}"
+        case Outcome.UNKNOWN:
+            return f"Not sure: {miss_words(fit.explanation.pools[0])}."
+        case Outcome.ABORTED:
+            return f"Kubernetes would place such a pod nowhere: {quoted(fit.answer.aborts[0].failed.message)}"
+
+
+def _times(fit: Fit) -> str:
+    total = fit.answer.total
+    count = f"{total.count}" if total.bounded else f"at least {total.count}"
+    return "once" if total.count == 1 and total.bounded else f"{count} times in all"
+
+
+def _obstacles(fit: Fit) -> str:
+    first = next(iter(fit.answer.pod_obstacles), None)
+    if first is None:
+        return "no node that has them takes a pod"
+    need = f" asked {first.asked}, at most {first.most_left} left" if first.asked else ""
+    return f"{nodes_words(first.nodes)} that have them take no such pod: {first.rule} {first.subject}{need}".rstrip()
+
+
+def _ahead(fit: Fit) -> str:
+    if not fit.ahead:
+        return "and no claim is ahead"
+    return "and 1 claim is ahead" if fit.ahead == 1 else f"and {fit.ahead} claims are ahead"
+
+
+def _together(fit: Fit) -> str:
+    largest = fit.answer.largest
+    if largest is None or not largest.count or not fit.free:
+        return ""
+    bound = "the most that one node has free now is" if largest.exact else "one node has free now at least"
+    return f" They must be on one node; {bound} {largest.count}."
+
+
+def _never(fit: Fit, memory: str) -> str:
+    if not fit.explanation.device_requests:
+        return "the cluster has no node with devices."
+    last = next((step for step in fit.explanation.device_requests[0].steps if step.evaluated and not step.left), None)
+    if last is None:
+        return "the devices are there, but not in one place."
+    if last.kind is StepKind.COUNT:
+        return "no node has so many of these."
+    near = fit.explanation.device_requests[0].nearest_miss
+    closest = f" Closest: {near.device.device} of {near.device.pool} ({_reasons(near.misses, memory)})." if near else ""
+    return f"“{step_words(last, memory)}” leaves no device.{closest}"
+
+
+def _reasons(misses: Iterable[Miss], memory: str) -> str:
+    return "; ".join(miss_words(each, memory) for each in misses)
+
+
+def _warnings(fit: Fit) -> Iterator[str]:
+    if fit.outcome is Outcome.NOW and fit.answer.timeouts:
+        yield f"On {nodes_words(fit.answer.timeouts)} Kubernetes' own search may run into its limit of 10 s."
+    yield from (warning_words(each) for each in fit.explanation.warnings)
+    if fit.outcome is not Outcome.UNKNOWN:
+        yield from (f"Numbers may be low: {miss_words(each)}." for each in fit.explanation.pools)
+
+
+def _table(explained: DeviceRequestExplanation, memory: str, *, alone: bool) -> Table:
+    seen = explained.steps[0].left + explained.steps[0].fell
+    near = explained.nearest_miss
+    closest = f"{near.device.device} of {near.device.pool}: {_reasons(near.misses, memory)}" if near else ""
+    rows = tuple(_row(step, memory, seen) for step in explained.steps)
+    return Table(name="" if alone else explained.device_request, rows=rows, closest=closest)
+
+
+def _row(step: Step, memory: str, seen: int) -> Row:
+    fallen = max(step.fallen, key=lambda each: each.count, default=None)
+    example = f"{fallen.count} of them: {miss_words(fallen.miss, memory)}" if fallen else ""
+    return Row(
+        rule=step_words(step, memory),
+        reached=step.evaluated,
+        left=step.left,
+        fell=step.fell,
+        percent=100 * step.left // seen if seen else 0,
+        example=example,
+    )

@@ -1,0 +1,118 @@
+"""The catalogue of sentences about what fits: every reason, step, warning and change of `dra.advice` in words.
+
+Pure. A fact that a code carries is said; foreign texts are cut to a length that a line holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from claims.refusals import quoted
+from claims.services.fit import Proposal
+from dra.advice.explanation import AdviceWarning, ChangeCode, Code, Facts, Miss, Step, StepKind, WarningCode
+
+MISSES: Final[Mapping[Code, str]] = {
+    Code.POOL_INCOMPLETE: "pool {pool} is not read in full: {reason}",
+    Code.POOL_INVALID: "pool {pool} can't be used: {reason}",
+    Code.FEATURE_OFF: "needs the feature gate {gate}, which is off",
+    Code.CLASS_MISSING: "the class {device_class} does not exist",
+    Code.SELECTOR_FALSE: "{conjunct} does not hold",
+    Code.SELECTOR_ERROR: "{conjunct} can't be evaluated: {error}",
+    Code.TAINT_NOT_TOLERATED: "is tainted with {taint}",
+    Code.DEVICE_IN_USE: "is in use",
+    Code.COUNTER_SHORT: "needs {needed} of {counter_set}/{counter}, {left} left",
+    Code.CAPACITY_ABSENT: "has no {capacity}, asked for {requested}",
+    Code.CAPACITY_POLICY: "{needed} of {capacity} can't be had: {rule}",
+    Code.CAPACITY_SHORT: "needs {needed} of {capacity}, {left} left of {value}",
+    Code.CAPACITY_FAULT: "has a capacity that can't be read: {error}",
+    Code.CONSTRAINT_ABSENT: "has no {attribute}",
+    Code.CONSTRAINT_MATCH: "{found} with the {attribute} {value}, {needed} are needed",
+    Code.CONSTRAINT_DISTINCT: "has the same {attribute} as {device}: {value}",
+    Code.COUNT_SHORT: "one node must have {needed}, and this one has {found} left",
+    Code.COUNT_TOGETHER: "one node must have {needed} beside {beside}, and this one has {found} left",
+    Code.COUNT_OVER_LIMIT: "{needed} are more than the {limit} that one resource claim takes",
+}
+STEPS: Final[Mapping[StepKind, str]] = {
+    StepKind.DEVICES: "All devices seen",
+    StepKind.CLASS: "The class {device_class} takes it",
+    StepKind.SELECTOR: "Your condition {number} holds",
+    StepKind.TAINT: "No taint keeps it away",
+    StepKind.IN_USE: "Nobody holds it",
+    StepKind.COUNTERS: "Its card has room for it",
+    StepKind.CAPACITY: "Enough of it is left",
+    StepKind.CONSTRAINT: "{attribute} as you ask",
+    StepKind.COUNT: "{needed} together on one node",
+}
+WARNINGS: Final[Mapping[WarningCode, str]] = {
+    WarningCode.SCHEDULER_ABORTS: "Kubernetes would give the pod up on all nodes when it looks at {node}: {message}",
+    WarningCode.NODE_FAILS: "Node {node} is left out: {message}",
+    WarningCode.SEARCH_GAVE_UP: "The search for {node} took too long, so its answer is not known.",
+    WarningCode.SCHEDULER_TIMES_OUT: (
+        "On {node} Kubernetes would likely search for about {seconds} s ({steps} steps) and give up at 10 s."
+    ),
+    WarningCode.SELECTOR_MAY_ABORT: (
+        "Once the free devices before them are taken, {devices} devices such as {device} end the search for all nodes: "
+        "{conjunct} fails with {error}. Guard the key with has()."
+    ),
+}
+CHANGES: Final[Mapping[ChangeCode, str]] = {
+    ChangeCode.COUNT: "{after} instead of {before}",
+    ChangeCode.CAPACITY: "{after} instead of {before}",
+    ChangeCode.LITERAL: "At least {after} instead of {before}",
+    ChangeCode.DEVICE_CLASS: "{after} instead of {before}",
+    ChangeCode.CONSTRAINT: "Without the constraint on {before}",
+    ChangeCode.TOLERATION: "Tolerate {after}",
+}
+
+
+class _Said(dict[str, str]):
+    """Facts as texts; one that lacks is said to be unknown, since an explanation must never fail a page."""
+
+    def __missing__(self, key: str) -> str:
+        return f"(unknown {key})"
+
+
+def miss_words(miss: Miss, memory: str = "") -> str:
+    """Why a device fell, such as "needs 40Gi of memory, 20Gi left of 80Gi". `memory` as in `step_words`."""
+    if memory and miss.code is Code.SELECTOR_FALSE and _is_floor(str(miss.facts.get("conjunct", "")), memory):
+        return f"has less than {memory} of memory"
+    seen = miss.facts.get("values")
+    saw = f" ({quoted(', '.join(seen))})" if isinstance(seen, tuple) and seen else ""
+    return MISSES[miss.code].format_map(_said(miss.facts)) + saw
+
+
+def step_words(step: Step, memory: str = "") -> str:
+    """The rule of a step. `memory` is the floor that the form itself writes as a condition, "" for none."""
+    if step.kind is StepKind.SELECTOR and memory and _is_floor(str(step.facts.get("expression", "")), memory):
+        return f"Has at least {memory} of memory"
+    return STEPS[step.kind].format_map(_said({**step.facts, "number": step.index + 1}))
+
+
+def _is_floor(expression: str, memory: str) -> bool:
+    return f'quantity("{memory}")' in expression
+
+
+def warning_words(warning: AdviceWarning) -> str:
+    """What the person will meet beyond "does not fit"."""
+    return WARNINGS[warning.code].format_map(_said(warning.facts))
+
+
+def proposal_words(proposal: Proposal) -> str:
+    """What a proposal changes and what comes of it, such as "1 instead of 2: fits on 3 nodes"."""
+    share = proposal.code is ChangeCode.CAPACITY and proposal.after.isdecimal()
+    unit = " %" if share else ""
+    facts = {"before": f"{proposal.before}{unit}", "after": f"{proposal.after}{unit}"}
+    change = CHANGES[proposal.code].format_map(facts)
+    return f"{change}: fits on {nodes_words(proposal.nodes)}"
+
+
+def nodes_words(count: int) -> str:
+    """A number of nodes."""
+    return "1 node" if count == 1 else f"{count} nodes"
+
+
+def _said(facts: Facts) -> _Said:
+    return _Said(
+        {key: quoted(", ".join(value) if isinstance(value, tuple) else str(value)) for key, value in facts.items()}
+    )
