@@ -13,28 +13,16 @@ from dra.cel.values import Optional
 
 def every(terms: tuple[Eval, ...]) -> Eval:
     """`&&`: false if a term is false, whatever the others; else the first error; else true."""
-
-    def run(frame: Frame) -> bool:
-        error: CelRuntimeError | None = None
-        for term in terms:
-            try:
-                value = term(frame)
-            except CelRuntimeError as raised:
-                error = error or raised
-                continue
-            if value is False:
-                return False
-            if value is not True and error is None:
-                error = no_overload()
-        if error is not None:
-            raise error
-        return True
-
-    return run
+    return _joined(terms, decisive=False)
 
 
 def some(terms: tuple[Eval, ...]) -> Eval:
     """`||`: true if a term is true, whatever the others; else the first error; else false."""
+    return _joined(terms, decisive=True)
+
+
+def _joined(terms: tuple[Eval, ...], *, decisive: bool) -> Eval:
+    indecisive = not decisive
 
     def run(frame: Frame) -> bool:
         error: CelRuntimeError | None = None
@@ -44,13 +32,13 @@ def some(terms: tuple[Eval, ...]) -> Eval:
             except CelRuntimeError as raised:
                 error = error or raised
                 continue
-            if value is True:
-                return True
-            if value is not False and error is None:
+            if value is decisive:
+                return decisive
+            if value is not indecisive and error is None:
                 error = no_overload()
         if error is not None:
             raise error
-        return False
+        return indecisive
 
     return run
 

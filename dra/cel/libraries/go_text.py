@@ -10,7 +10,7 @@ import re
 from decimal import Decimal
 from typing import Final
 
-_ESCAPES: Final = {
+ESCAPES: Final = {
     "\a": r"\a",
     "\b": r"\b",
     "\f": r"\f",
@@ -35,8 +35,8 @@ def quote(text: str) -> str:
 
 
 def _escaped(char: str) -> str:
-    if char in _ESCAPES:
-        return _ESCAPES[char]
+    if char in ESCAPES:
+        return ESCAPES[char]
     if char.isprintable():
         return char
     code = ord(char)

@@ -9,6 +9,7 @@ from typing import Final
 
 from dra.cel.errors import CelRuntimeError
 from dra.cel.functions import Library, Overload
+from dra.cel.libraries.go_text import ESCAPES
 from dra.cel.types import INT, STRING, Type, list_of
 from dra.cel.values import type_name
 
@@ -20,19 +21,7 @@ _SPACE: Final = (
 )
 _LOWER: Final = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
 _UPPER: Final = str.maketrans("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
-_QUOTED: Final = str.maketrans(
-    {
-        "\a": r"\a",
-        "\b": r"\b",
-        "\f": r"\f",
-        "\n": r"\n",
-        "\r": r"\r",
-        "\t": r"\t",
-        "\v": r"\v",
-        "\\": r"\\",
-        '"': r"\"",
-    }
-)
+_QUOTED: Final = str.maketrans(ESCAPES)
 
 
 def _out_of_range(position: int) -> CelRuntimeError:
