@@ -16,7 +16,8 @@ from django.utils.safestring import SafeString
 from claims.manifests import File, Files
 from claims.messages import Sentences, say, summary
 from claims.refusals import Code, Refusal
-from claims.services.fit import fit
+from claims.services.charges import quota_charges
+from claims.services.fit import class_rooms, fit
 from claims.services.preview import Preview
 from claims.views.fitpanel import panel
 from claims.views.highlight import yaml
@@ -86,7 +87,7 @@ def show(
         "claims/_request_desk.html",
         {
             **_page(seen, refusals),
-            "fit": panel(fit(seen, held.current()), _memory(seen)),
+            **_of_fleet(seen),
             "namespaces": namespaces_of(request.user),
             "difference": _difference(seen, before),
         },
@@ -125,6 +126,17 @@ def _shown(files: Files | None) -> tuple[ShownFile, ...]:
     if files is None:
         return ()
     return tuple(ShownFile(*note, file) for note, file in zip(_NOTES, files, strict=True))
+
+
+def _of_fleet(seen: Preview) -> dict[str, Any]:
+    """What the fleet and the quotas say about the wish, and the room of each class."""
+    fleet = held.current()
+    rooms = class_rooms(fleet, [option.view.name for option in seen.options])
+    return {
+        "fit": panel(fit(seen, fleet), _memory(seen)),
+        "charges": quota_charges(seen, fleet),
+        "cards": [(option, rooms[option.view.name]) for option in seen.options],
+    }
 
 
 def _memory(seen: Preview) -> str:

@@ -22,6 +22,17 @@
     document.querySelector("#wish [data-without-script]")?.removeAttribute("data-without-script");
   }
 
+  /* What a person opened stays open: an answer always comes with everything closed. */
+  let opened = [];
+  function remember() {
+    opened = [...document.querySelectorAll("#desk details[open][id]")].map((each) => each.id);
+  }
+  function reopen() {
+    for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
+  }
+
+  document.addEventListener("htmx:before:swap", remember);
+  document.addEventListener("htmx:after:swap", reopen);
   document.addEventListener("htmx:error", unanswered);
   document.addEventListener("htmx:response:error", unanswered);
   /* Caught on the way down, since on "change" htmx asks at once: the count must stand before it does. */

@@ -19,6 +19,7 @@ from tests.gpuinventory import fleet
 
 CLASS = "physical-gpu"
 QUERY = "ns=ml-team&name=trainer&class=physical-gpu&count=1&share=100"
+CLASS_KEY = f"{CLASS}.deviceclass.resource.k8s.io/devices"
 KEY = "3f9a1c5e7b2d4f60"
 CEL = 'device.driver == "gpu.portico.dev" && device.attributes["gpu.portico.dev"].deviceType == "Physical"'
 
@@ -40,6 +41,14 @@ def template(namespace: str, name: str, key: str = KEY) -> bytes:
     labels = {REQUEST_LABEL: key}
     metadata = {"namespace": namespace, "name": name, "uid": f"uid-{name}", "resourceVersion": "1", "labels": labels}
     return json.dumps({"kind": "ResourceClaimTemplate", "metadata": metadata, "spec": {"spec": {}}}).encode()
+
+
+def quota(hard: dict[str, str], used: dict[str, str], name: str = "gpu-quota", namespace: str = "ml-team") -> bytes:
+    """A ResourceQuota with what it allows and what is charged."""
+    metadata = {"name": name, "namespace": namespace, "uid": f"uid-{name}", "resourceVersion": "1"}
+    return json.dumps(
+        {"kind": "ResourceQuota", "metadata": metadata, "spec": {"hard": hard}, "status": {"hard": hard, "used": used}}
+    ).encode()
 
 
 def put_fleet() -> None:

@@ -196,3 +196,27 @@ def test_a_condition_of_the_form_is_said_in_words_and_another_by_its_number() ->
     step = Step(kind=StepKind.SELECTOR, index=1, evaluated=True, left=1, fell=0, facts={"expression": FLOOR})
     assert fitwords.step_words(step, "40Gi") == "Has at least 40Gi of memory"
     assert fitwords.step_words(step, "80Gi") == "Your condition 2 holds"
+
+
+def cards(client: Client) -> dict[str, str]:
+    """What each class card says of its room."""
+    html = client.get(f"/request/?{QUERY}&form={KEY}").content.decode()
+    found = re.findall(
+        r'class="class-name">([^<]+)</span>\s*<span class="class-room[^"]*">(.*?)</span>', html, re.DOTALL
+    )
+    return {name: words(room).strip() for name, room in found}
+
+
+def test_each_class_says_what_it_has_free_and_the_most_on_one_node(as_alice: Client) -> None:
+    hold(0)
+    put("DeviceClass", device_class("careless", 'device.attributes["gpu.portico.dev"].nothing == "x"'))
+    said = cards(as_alice)
+    assert said["physical-gpu"] == "1 of 2 free, at most 1 on one node"
+    assert said["careless"] == "Kubernetes gives up on pods that ask for it"
+
+
+def test_a_class_that_is_full_says_how_many_wait(as_alice: Client) -> None:
+    hold(0, 1)
+    owner = [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "uid-p", "controller": True}]
+    put("ResourceClaim", claim("inference-team", "waiting", ownerReferences=owner))
+    assert cards(as_alice)["physical-gpu"] == "0 of 2 free, 1 waiting"

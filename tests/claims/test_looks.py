@@ -15,7 +15,7 @@ from claims.lifecycle import State
 from gpuinventory.models import StreamCursor
 from portal.models import Team, User
 from tests.browser import Looks
-from tests.claims.rows import KEY, QUERY, claims_from, gpu_request, put, template
+from tests.claims.rows import CLASS_KEY, KEY, QUERY, claims_from, device_class, gpu_request, put, quota, template
 from tests.gpuinventory.fleet import claim, device
 from tests.portal_fixtures import signed_in
 
@@ -51,6 +51,37 @@ def test_the_form_while_it_lacks_something(as_browser: Page, looks: Looks) -> No
 def test_the_form_with_a_share(as_browser: Page, looks: Looks) -> None:
     as_browser.goto(f"/request/?{QUERY}&class=h100-shared&share=25&memory=10Gi&form={KEY}")
     looks.at(as_browser, "request-share")
+
+
+def test_a_wish_that_waits_and_one_that_never_fits(as_browser: Page, looks: Looks) -> None:
+    put("ResourceClaim", claim("inference-team", "held", [device("node-1", "gpu-0")], pods=["p"]))
+    put("ResourceQuota", quota({CLASS_KEY: "8", f"physical-gpu-{'x' * 60}": "1"}, {CLASS_KEY: "7"}))
+    as_browser.goto(f"/request/?{QUERY}&count=2&form={KEY}")
+    as_browser.locator("#elimination-1 summary").click()
+    looks.at(as_browser, "fit-waits")
+    as_browser.goto(f"/request/?{QUERY}&memory=100Gi&form={KEY}")
+    looks.at(as_browser, "fit-never")
+
+
+def test_what_was_opened_stays_open_while_the_wish_changes(as_browser: Page) -> None:
+    as_browser.goto(f"/request/?{QUERY}&form={KEY}")
+    as_browser.locator("#elimination-1 summary").click()
+    as_browser.get_by_label("Devices", exact=True).fill("3")
+    expect(as_browser.locator("#fit")).to_contain_text("no node has so many of these")
+    expect(as_browser.locator("#elimination-1 table")).to_be_visible()
+
+
+def test_a_proposal_is_followed_by_the_keyboard(as_browser: Page) -> None:
+    as_browser.goto(f"/request/?{QUERY}&count=3&form={KEY}")
+    as_browser.get_by_role("link", name="2 instead of 3").press("Enter")
+    expect(as_browser.locator("#fit")).to_contain_text("Fits now on 1 node")
+    expect(as_browser.get_by_label("Devices", exact=True)).to_have_value("2")
+
+
+def test_a_class_that_fails_on_a_device(as_browser: Page, looks: Looks) -> None:
+    put("DeviceClass", device_class("careless", 'device.attributes["gpu.portico.dev"].nothing == "x"'))
+    as_browser.goto(f"/request/?{QUERY}&class=careless&form={KEY}")
+    looks.at(as_browser, "fit-aborts")
 
 
 def test_the_form_with_wrong_values(as_browser: Page, looks: Looks) -> None:

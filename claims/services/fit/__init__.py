@@ -5,5 +5,6 @@ The claim that is asked about is read out of the very file that would be created
 
 from claims.services.fit.answer import Fit, Outcome, Proposal
 from claims.services.fit.ask import fit
+from claims.services.fit.classes import ClassRoom, class_rooms
 
-__all__ = ["Fit", "Outcome", "Proposal", "fit"]
+__all__ = ["ClassRoom", "Fit", "Outcome", "Proposal", "class_rooms", "fit"]
