@@ -29,6 +29,16 @@ from dra.objects.devicetaintrule import (
     DeviceTaintRuleStatus,
     DeviceTaintSelector,
 )
+from dra.objects.gpuclass import (
+    GPU_CLASS_API_VERSION,
+    CountBounds,
+    GeneratedDeviceClass,
+    GPUClass,
+    GPUClassDevices,
+    GPUClassSpec,
+    MemoryBounds,
+    ShareBounds,
+)
 from dra.objects.meta import ApiStruct, JsonObject, ObjectMeta, OwnerReference, decode, encode, to_json
 from dra.objects.node import Node, NodeSpec, NodeStatus, Taint
 from dra.objects.nodeselector import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
@@ -72,6 +82,7 @@ from dra.objects.resourceslice import API_VERSION, ResourcePool, ResourceSlice, 
 
 __all__ = [
     "API_VERSION",
+    "GPU_CLASS_API_VERSION",
     "AllocatedDeviceStatus",
     "AllocationResult",
     "ApiStruct",
@@ -83,6 +94,7 @@ __all__ = [
     "Container",
     "ContainerClaim",
     "ContainerExtendedResourceRequest",
+    "CountBounds",
     "Counter",
     "CounterSet",
     "Device",
@@ -109,7 +121,12 @@ __all__ = [
     "DeviceTaintSelector",
     "DeviceToleration",
     "ExactDeviceRequest",
+    "GPUClass",
+    "GPUClassDevices",
+    "GPUClassSpec",
+    "GeneratedDeviceClass",
     "JsonObject",
+    "MemoryBounds",
     "Node",
     "NodeAllocatableMapping",
     "NodeAllocatableOverhead",
@@ -141,6 +158,7 @@ __all__ = [
     "ResourceRequirements",
     "ResourceSlice",
     "ResourceSliceSpec",
+    "ShareBounds",
     "Taint",
     "TaintEffect",
     "decode",
