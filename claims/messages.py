@@ -91,6 +91,58 @@ CATALOGUE: Mapping[Code, Sentences] = {
         "Its driver is not known yet: the class names none, and no device or more than one driver has been seen.",
         "Leave sharing empty, or choose a class whose selector names its driver.",
     ),
+    Code.CHOICE_UNKNOWN: Sentences(
+        "{label}: “{value}” can't be chosen.", "The choices are {known}.", "Choose one of them, or none."
+    ),
+    Code.NUMBER_BOUNDS: Sentences(
+        "{label}: “{value}” is out of bounds.",
+        "It is a whole number from {least} to {most}.",
+        "Write one from {least} to {most}.",
+    ),
+    Code.TEXT_SHAPE: Sentences("{label}: “{value}” can't be used.", "It is {rule}.", "Write one such as {example}."),
+    Code.DAY_SHAPE: Sentences(
+        "{label}: “{value}” is no day.",
+        "A day is written as year, month and day.",
+        "Write it such as 2027-01-31, or leave it empty.",
+    ),
+    Code.PROFILE_SHAPE: Sentences(
+        "“{value}” is no slice profile.",
+        "A profile names its compute slices and its memory.",
+        "Choose one of the profiles offered, such as 1g.10gb.",
+    ),
+    Code.INTERVAL_MODE: Sentences(
+        "A time slice “{value}” can't be set here.",
+        "Only a device that is shared in time has time slices.",
+        "Leave it empty, or ask for a device that is shared in time.",
+    ),
+    Code.SCALE_ORDER: Sentences(
+        "{least} to {most} replicas can't be.",
+        "The least number is above the most.",
+        "Exchange the two, or leave both empty.",
+    ),
+    Code.ENTRIES_MANY: Sentences(
+        "{label}: this is one too many.", "At most {most} can be given.", "Leave the last ones out."
+    ),
+    Code.CEL_LONG: Sentences(
+        "The selector “{value}” is too long.",
+        "Kubernetes takes at most {most} bytes.",
+        "Shorten it, or split it in two: all selectors must hold.",
+    ),
+    Code.CEL_WRONG: Sentences(
+        "The selector “{value}” can't be compiled.",
+        "The compiler says: “{reason}”",
+        "Correct it; it must be a CEL expression that is true or false.",
+    ),
+    Code.STYLE_UNSAYABLE: Sentences(
+        "{label} can't be said by an extended resource.",
+        "It names a class and a count of whole devices only.",
+        "Leave it out, or choose the style with claims.",
+    ),
+    Code.STYLE_NO_NAME: Sentences(
+        "{device_class} can't be asked for by an extended resource.",
+        "The class carries no resource name, and its own name has more than {most} characters.",
+        "Choose the style with claims, or another class.",
+    ),
     Code.GUEST: Sentences(
         "{username} can't ask for GPUs yet.",
         "You are a member of no team, and namespaces belong to teams.",

@@ -37,6 +37,18 @@ class Code(StrEnum):
     MEMORY_OVER_DEVICE = "memory.over_device", "memory", "total"
     STRATEGY_UNKNOWN = "strategy.unknown", "value", "known"
     STRATEGY_NO_DRIVER = "strategy.no_driver", "device_class"
+    CHOICE_UNKNOWN = "choice.unknown", "label", "value", "known"
+    NUMBER_BOUNDS = "number.bounds", "label", "value", "least", "most"
+    TEXT_SHAPE = "text.shape", "label", "value", "rule", "example"
+    DAY_SHAPE = "day.shape", "label", "value"
+    PROFILE_SHAPE = "profile.shape", "value"
+    INTERVAL_MODE = "interval.mode", "value"
+    SCALE_ORDER = "scale.order", "least", "most"
+    ENTRIES_MANY = "entries.many", "label", "most"
+    CEL_LONG = "cel.long", "value", "most"
+    CEL_WRONG = "cel.wrong", "value", "reason"
+    STYLE_UNSAYABLE = "style.unsayable", "label"
+    STYLE_NO_NAME = "style.no_name", "device_class", "most"
 
     # The submit as a whole.
     GUEST = "person.guest", "username"

@@ -10,7 +10,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from claims.refusals import Code
-from claims.wish import Bounds, ClassFacts, Strategy, Wish, gib, judge, read, write
+from claims.wish import (
+    Bounds,
+    Choice,
+    ClassFacts,
+    Constraint,
+    ConstraintKind,
+    Interval,
+    Owner,
+    Preset,
+    Strategy,
+    Style,
+    Toleration,
+    Wish,
+    Workload,
+    gib,
+    judge,
+    read,
+    write,
+)
 from dra.quantity import Format, Quantity, parse_quantity
 
 GIB = 2**30
@@ -21,16 +39,72 @@ WISH = Wish(namespace="ml-train", name="trainer", device_class="h100")
 GIVEN = {"ns": "ml-train", "name": "trainer", "class": "h100"}
 
 LABELS = st.from_regex(r"\A[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\Z")
-MEMORY = st.integers(2**20, 2**44)
+MEMORY = st.none() | st.builds(
+    Quantity.of, st.integers(2**20, 2**44), st.sampled_from([Format.BINARY_SI, Format.DECIMAL_SI])
+)
+EXPRESSIONS = ("true", 'device.driver == "gpu.portico.dev"', 'device.driver != "a" &&\n"b" in device.attributes')
+SIZES: st.SearchStrategy[dict[str, object]] = st.one_of(
+    st.just({}),
+    st.integers(1, 20).map(lambda steps: {"share": steps * 5}),
+    st.sampled_from(["1g.10gb", "1g.10gb+me", "7g.141gb", "1c.2g.20gb", "1g.12gb+me.all"]).map(
+        lambda name: {"profile": name}
+    ),
+    st.integers(1, 128).map(lambda slots: {"slots": slots}),
+)
+
+
+def choice(size: dict[str, object], kind: type[Choice], **fields: object) -> Choice:
+    return kind(**fields, **size)  # type: ignore[arg-type] # as the strategies below give them
+
+
+CHOICE = {"device_class": LABELS, "memory": MEMORY, "count": st.integers(1, 32)}
+TOLERATIONS = st.one_of(
+    st.builds(Toleration, key=LABELS, effect=st.sampled_from(["", "NoSchedule"])),
+    st.builds(Toleration, key=LABELS, operator=st.just("Equal"), value=LABELS),
+    st.builds(Toleration, effect=st.just("NoExecute"), seconds=st.none() | st.integers(0, 2**31 - 1)),
+)
+SCALED: st.SearchStrategy[dict[str, object]] = st.one_of(
+    st.builds(dict, workload=st.sampled_from([Workload.POD, Workload.OWN])),
+    st.builds(
+        dict,
+        workload=st.sampled_from([Workload.DEPLOYMENT, Workload.JOB, Workload.STATEFUL_SET]),
+        replicas=st.integers(1, 256),
+    ),
+    st.builds(
+        dict,
+        workload=st.just(Workload.DEPLOYMENT),
+        autoscale=st.tuples(st.integers(1, 100), st.integers(100, 256)),
+    ),
+)
 WISHES = st.builds(
-    Wish,
+    lambda size, scaled, **fields: choice(size | scaled, Wish, **fields),
+    SIZES,
+    SCALED,
+    **CHOICE,
     namespace=LABELS,
     name=LABELS,
-    device_class=LABELS,
-    memory=st.none() | st.builds(Quantity.of, MEMORY, st.sampled_from([Format.BINARY_SI, Format.DECIMAL_SI])),
-    count=st.integers(1, 32),
-    share=st.integers(1, 20).map(lambda steps: steps * 5),
     strategy=st.none() | st.sampled_from(Strategy),
+    interval=st.none() | st.sampled_from(Interval),
+    owner=st.sampled_from(Owner),
+    alternatives=st.lists(
+        st.builds(lambda size, **fields: choice(size, Choice, **fields), SIZES, **CHOICE), max_size=7
+    ).map(tuple),
+    cel=st.lists(st.sampled_from(EXPRESSIONS), max_size=8).map(tuple),
+    constraints=st.lists(
+        st.builds(Constraint, st.sampled_from(ConstraintKind), st.sampled_from(["gpu.example.com/numa", "a/_B9"])),
+        max_size=8,
+    ).map(tuple),
+    tolerations=st.lists(TOLERATIONS, max_size=16).map(tuple),
+    style=st.sampled_from(Style),
+    priority=st.just("") | LABELS,
+    hours=st.none() | st.integers(1, 24 * 366),
+    until=st.none() | st.dates(),
+    preset=st.none() | st.sampled_from(Preset),
+)
+KNOWN = (
+    {"ns", "name", "class", "mode", "memory", "count", "share", "profile", "slots", "strategy", "interval", "claim"}
+    | {"style", "workload", "replicas", "scale.min", "scale.max", "priority", "hours", "until", "preset"}
+    | {f"cel.{number}" for number in range(1, 100)}
 )
 
 
@@ -39,12 +113,11 @@ def test_a_wish_survives_its_query(wish: Wish) -> None:
     assert read(write(wish)).wish == wish
 
 
-@given(st.lists(st.tuples(st.text(max_size=8), st.text(max_size=8)), max_size=8))
+@given(st.lists(st.tuples(st.sampled_from(sorted(KNOWN)) | st.text(max_size=8), st.text(max_size=8)), max_size=8))
 def test_any_query_is_read_without_a_fault_and_keeps_unknown_keys(pairs: list[tuple[str, str]]) -> None:
     reading = read(urlencode(pairs))
-    known = {"ns", "name", "class", "memory", "count", "share", "strategy"}
     assert list(reading.extra) == [
-        pair for pair in parse_qsl(urlencode(pairs), keep_blank_values=True) if pair[0] not in known
+        pair for pair in parse_qsl(urlencode(pairs), keep_blank_values=True) if pair[0] not in KNOWN
     ]
     again = read(reading.query)
     assert (again.values, again.extra, again.wish) == (reading.values, reading.extra, reading.wish)
@@ -89,6 +162,31 @@ def test_memory_is_kept_in_whole_bytes() -> None:
         ("memory", "-1Gi", Code.MEMORY_BOUNDS),
         ("memory", "17Ti", Code.MEMORY_BOUNDS),
         ("strategy", "TimeSlicing", Code.STRATEGY_UNKNOWN),
+        ("mode", "half", Code.CHOICE_UNKNOWN),
+        ("profile", "1g.ten", Code.PROFILE_SHAPE),
+        ("profile", "\u0661g.10gb", Code.PROFILE_SHAPE),
+        ("slots", "129", Code.NUMBER_BOUNDS),
+        ("interval", "Tiny", Code.CHOICE_UNKNOWN),
+        ("claim", "both", Code.CHOICE_UNKNOWN),
+        ("style", "plain", Code.CHOICE_UNKNOWN),
+        ("workload", "CronJob", Code.CHOICE_UNKNOWN),
+        ("preset", "x", Code.CHOICE_UNKNOWN),
+        ("priority", "High!", Code.TEXT_SHAPE),
+        ("hours", "0", Code.NUMBER_BOUNDS),
+        ("until", "tomorrow", Code.DAY_SHAPE),
+        ("until", "2026-02-30", Code.DAY_SHAPE),
+        ("until", "2026-W01-1", Code.DAY_SHAPE),
+        ("alt.1.class", "H100!", Code.CLASS_UNKNOWN),
+        ("alt.8.class", "a100", Code.ENTRIES_MANY),
+        ("cel.1", "device.driver ==", Code.CEL_WRONG),
+        ("cel.1", "1 + 1", Code.CEL_WRONG),
+        ("cel.9", "true", Code.ENTRIES_MANY),
+        ("cel.2", "true || " * 1280 + "true", Code.CEL_LONG),
+        ("constraint.1.attribute", "numa", Code.TEXT_SHAPE),
+        ("constraint.1.attribute", "a.example/1numa", Code.TEXT_SHAPE),
+        ("toleration.1.key", "a b", Code.TEXT_SHAPE),
+        ("toleration.1.operator", "Like", Code.CHOICE_UNKNOWN),
+        ("toleration.1.effect", "Never", Code.CHOICE_UNKNOWN),
     ],
 )
 def test_a_wrong_value_is_refused_at_its_field(key: str, value: str, code: Code) -> None:

@@ -1,0 +1,106 @@
+"""What a wish asks that the cluster or the person's teams can't give, by facts that were read. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from claims.refusals import Code, Refusal, quoted, refuse
+from claims.wish.keys import LABELS
+from claims.wish.values import SHARE_STEP, WHOLE, Choice, Mode, Owner, Style, Wish
+from dra.names import MAX_LABEL
+from dra.quantity import Quantity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassFacts:
+    """What is known of a DeviceClass. `largest_memory` is the most that any device it could give has, in bytes."""
+
+    name: str
+    driver: str | None = None
+    extended_resource: str | None = None
+    largest_memory: Quantity | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What the cluster and the person's teams allow."""
+
+    namespaces: frozenset[str]
+    classes: Mapping[str, ClassFacts]
+
+
+def judge(wish: Wish, bounds: Bounds) -> tuple[Refusal, ...]:
+    """What the person's teams and the class can't give. A whole device too small is no refusal: nodes may be added."""
+    return tuple(_impossible(wish, bounds))
+
+
+def _impossible(wish: Wish, bounds: Bounds) -> Iterator[Refusal]:
+    if wish.namespace not in bounds.namespaces:
+        yield refuse(Code.NAMESPACE_FOREIGN, "ns", value=quoted(wish.namespace))
+    for number, choice in enumerate(wish.choices):
+        yield from _impossible_choice(choice, bounds, f"alt.{number}." if number else "")
+    facts = bounds.classes.get(wish.device_class)
+    if facts is None:
+        return
+    if wish.strategy and not facts.driver:
+        yield refuse(Code.STRATEGY_NO_DRIVER, "strategy", device_class=wish.device_class)
+    if wish.interval and wish.mode is not Mode.TIMESLICED:
+        yield refuse(Code.INTERVAL_MODE, "interval", value=wish.interval)
+    elif wish.interval and not facts.driver:
+        yield refuse(Code.STRATEGY_NO_DRIVER, "interval", device_class=wish.device_class)
+    if wish.style is Style.EXTENDED:
+        yield from _unsayable(wish, facts)
+
+
+def _impossible_choice(choice: Choice, bounds: Bounds, prefix: str) -> Iterator[Refusal]:
+    if choice.share < WHOLE and choice.count > 1:
+        yield refuse(Code.SHARE_OF_MANY, f"{prefix}share", count=choice.count, share=choice.share)
+    facts = bounds.classes.get(choice.device_class)
+    if facts is None:
+        yield refuse(Code.CLASS_UNKNOWN, f"{prefix}class", value=quoted(choice.device_class))
+    elif choice.memory and facts.largest_memory and choice.share < WHOLE:
+        yield from _over_share(choice.memory, choice.share, facts.largest_memory, f"{prefix}memory")
+
+
+def _unsayable(wish: Wish, facts: ClassFacts) -> Iterator[Refusal]:
+    """What a pod that names an extended resource can't say: it names a class and a count, and nothing else."""
+    said = {
+        "mode": wish.mode is not Mode.WHOLE,
+        "memory": wish.memory,
+        "strategy": wish.strategy,
+        "interval": wish.interval,
+        "claim": wish.owner is not Owner.OWN,
+        "alt": wish.alternatives,
+        "cel": wish.cel,
+        "constraint": wish.constraints,
+        "toleration": wish.tolerations,
+    }
+    yield from (refuse(Code.STYLE_UNSAYABLE, key, label=LABELS[key]) for key, value in said.items() if value)
+    if not facts.extended_resource and len(facts.name) > MAX_LABEL:
+        yield refuse(Code.STYLE_NO_NAME, "style", device_class=facts.name, most=MAX_LABEL)
+
+
+def _over_share(memory: Quantity, share: int, total: Quantity, field: str) -> Iterator[Refusal]:
+    """`memory` that a share can't have: prepare would fail for every pod of the template."""
+    if memory.value * WHOLE <= total.value * share:
+        return
+    if memory.value > total.value:
+        yield refuse(Code.MEMORY_OVER_DEVICE, field, memory=memory, total=gib(total.value))
+        return
+    steps = -(-memory.value * WHOLE // (total.value * SHARE_STEP))
+    yield refuse(
+        Code.MEMORY_OVER_SHARE,
+        field,
+        memory=memory,
+        share=share,
+        part=gib(total.value * share // WHOLE),
+        total=gib(total.value),
+        enough=steps * SHARE_STEP,
+    )
+
+
+def gib(amount: int) -> str:
+    """Bytes as people read them, rounded down to a tenth of a GiB, so that what is said always fits."""
+    tenths = amount * 10 // 2**30
+    return f"{tenths // 10}.{tenths % 10} GiB" if tenths % 10 else f"{tenths // 10} GiB"
