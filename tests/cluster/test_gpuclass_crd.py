@@ -12,7 +12,7 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.gpuclasses import PATH, generated, gpu_class, serve
 
 TRY = f"{PATH}?dryRun=All&fieldValidation=Strict"
-FULL = {
+FULL: dict[str, Any] = {
     "description": "For training on whole cards.",
     "deviceClass": generated(
         config=[{"opaque": {"driver": "gpu.example.com", "parameters": {"sharing": {"interval": "Long"}}}}],

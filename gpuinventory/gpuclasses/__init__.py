@@ -1,0 +1,27 @@
+"""GPU classes as people see them: those that administrators made, and derived ones for DeviceClasses without. Pure.
+
+Everything follows from a snapshot of the fleet and the GPUClass objects; nothing here reads rows or the cluster.
+"""
+
+from gpuinventory.gpuclasses.derive import derive
+from gpuinventory.gpuclasses.fleetshapes import FleetShape, shapes_of
+from gpuinventory.gpuclasses.lint import Check, Finding, FindingCode, check
+from gpuinventory.gpuclasses.numbers import Numbers, numbers_of
+from gpuinventory.gpuclasses.traits import Traits, traits_of
+from gpuinventory.gpuclasses.view import GPUClassView, Made
+
+__all__ = [
+    "Check",
+    "Finding",
+    "FindingCode",
+    "FleetShape",
+    "GPUClassView",
+    "Made",
+    "Numbers",
+    "Traits",
+    "check",
+    "derive",
+    "numbers_of",
+    "shapes_of",
+    "traits_of",
+]

@@ -1,0 +1,88 @@
+"""Which of a fleet's devices a list of selectors takes, in the scheduler's order: the first that says no ends it. Pure.
+
+A selector that fails on a device aborts the scheduler's search (`CELDeviceSelector` errors are fatal); whom it fails on
+is kept beside the matches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from dra.allocation import Snapshot
+from dra.cel import CelCompileError, CelDevice, CelRuntimeError, Program, compile_expression
+from gpuinventory.gpuclasses.fleetshapes import FleetShape, devices_of, reads_identity, seen_by_selectors, shapes_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failing:
+    """Devices on which selector number `selector` (from 0) fails, how, and what the selector saw of the first one."""
+
+    selector: int
+    found: FleetShape
+    error: str
+    device: CelDevice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matches:
+    """What the selectors say of a fleet of `total` devices."""
+
+    taken: tuple[FleetShape, ...]
+    failing: tuple[Failing, ...]
+    total: int
+
+    @property
+    def devices(self) -> int:
+        """The number of devices that are taken."""
+        return sum(each.devices for each in self.taken)
+
+
+def compiled(expressions: Iterable[str]) -> tuple[Program, ...] | CelCompileError:
+    """The selectors, or the error of the first that is none."""
+    try:
+        return tuple(compile_expression(each) for each in expressions)
+    except CelCompileError as error:
+        return error
+
+
+def matches(programs: Sequence[Program], snapshot: Snapshot) -> Matches:
+    """What the selectors say of every device; selectors that read identifiers are asked for each by itself."""
+    shapes = shapes_of(snapshot)
+    total = sum(each.devices for each in shapes)
+    asked = ((each, each.shape.cel) for each in shapes)
+    if any(map(reads_identity, programs)):
+        asked = (
+            (FleetShape(shape=shape, devices=1, example=name), seen_by_selectors(shape, identity))
+            for shape, identity, name in devices_of(snapshot)
+        )
+    taken: list[FleetShape] = []
+    failing: list[Failing] = []
+    for found, device in asked:
+        said = _said(programs, device)
+        if said is True:
+            taken.append(found)
+        elif said is not False:
+            failing.append(Failing(selector=said[0], found=found, error=said[1], device=device))
+    return Matches(taken=_together(taken), failing=tuple(failing), total=total)
+
+
+def _said(programs: Sequence[Program], device: CelDevice) -> bool | tuple[int, str]:
+    for number, program in enumerate(programs):
+        try:
+            if not program.matches(device):
+                return False
+        except CelRuntimeError as error:
+            return number, str(error)
+    return True
+
+
+def _together(found: Iterable[FleetShape]) -> tuple[FleetShape, ...]:
+    """Devices of one shape as one entry."""
+    sums: dict[int, FleetShape] = {}
+    for each in found:
+        known = sums.get(id(each.shape))
+        number = each.devices + (known.devices if known else 0)
+        first = known.example if known else each.example
+        sums[id(each.shape)] = FleetShape(shape=each.shape, devices=number, example=first)
+    return tuple(sums.values())
