@@ -5,21 +5,30 @@ Pure and deterministic: no time and no person in them; the same wish, facts and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
-from claims.manifests.claims import claim_template
+from claims.manifests.around import kubectl_line, kustomization, pipeline, readme
+from claims.manifests.claims import claim_template, resource_claim
 from claims.manifests.quotas import quota
-from claims.manifests.workloads import pod
-from claims.wish import ClassFacts, Wish
+from claims.manifests.workloads import autoscaler, workload
+from claims.wish import ClassFacts, Owner, Preset, Style, Wish, Workload
 
 REQUEST_LABEL = "portico.dev/request"
+
+_WORKLOAD_FILES = {
+    Workload.POD: "pod.yaml",
+    Workload.DEPLOYMENT: "deployment.yaml",
+    Workload.JOB: "job.yaml",
+    Workload.STATEFUL_SET: "statefulset.yaml",
+    Workload.OWN: "pod.yaml",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One YAML document under its name."""
+    """One file under its name."""
 
     name: str
     text: str
@@ -35,23 +44,62 @@ class File:
         return sha256(self.content).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Files:
-    """What a wish becomes: the template that is created, a pod that uses it, and a quota for an administrator."""
+    """What a wish becomes: the object that is created, a workload that uses it, and a quota for an administrator.
+
+    `template` is a ResourceClaim where pods share one. By extended resource nothing is created: then it only says what
+    the scheduler will ask, and is not among `applied`.
+    """
 
     template: File
     pod: File
     quota: File
+    applied: tuple[File, ...]
+    around: tuple[File, ...]
+    command: str
 
     def __iter__(self) -> Iterator[File]:
         return iter((self.template, self.pod, self.quota))
 
+    @property
+    def creatable(self) -> bool:
+        """Whether `template` is an object to be created."""
+        return self.template in self.applied
 
-def render(wish: Wish, facts: ClassFacts, key: str) -> Files:
-    """The files of a wish. `key` is the form's number; it stands in the template's label, so that we know it again."""
-    labels = {REQUEST_LABEL: key}
+    @property
+    def all(self) -> tuple[File, ...]:
+        """Every file, as the tabs show them and the archive holds them."""
+        return (*self.applied, *self.around, self.quota)
+
+
+def render(wish: Wish, facts: ClassFacts, key: str, *, own: File | None = None) -> Files:
+    """The files of a wish. `key` is the form's number; it stands in the template's label, so that we know it again.
+
+    `own` is the workload that was pasted, patched by `claims.pasted`; without it the wish's own one is written.
+    """
+    template = _template(wish, facts, {REQUEST_LABEL: key})
+    pod = own or File(_WORKLOAD_FILES[wish.workload], workload(wish, facts))
+    scaler = (File("autoscaler.yaml", autoscaler(wish)),) if wish.autoscale and not own else ()
+    applied = ((template,) if wish.style is Style.CLAIMS else ()) + (pod, *scaler)
     return Files(
-        template=File("template.yaml", claim_template(wish, facts, labels)),
-        pod=File("pod.yaml", pod(wish)),
+        template=template,
+        pod=pod,
         quota=File("quota.yaml", quota(wish, facts)),
+        applied=applied,
+        around=_around(wish, facts, tuple(file.name for file in applied)),
+        command=kubectl_line(wish, [file.name for file in applied]),
     )
+
+
+def _template(wish: Wish, facts: ClassFacts, labels: Mapping[str, str]) -> File:
+    if wish.owner is Owner.SHARED:
+        return File("claim.yaml", resource_claim(wish, facts, labels))
+    return File("template.yaml", claim_template(wish, facts, labels))
+
+
+def _around(wish: Wish, facts: ClassFacts, names: tuple[str, ...]) -> tuple[File, ...]:
+    files = (File("kustomization.yaml", kustomization(wish, names)), File("README.md", readme(wish, names)))
+    if wish.preset is Preset.KUBEFLOW and wish.style is Style.EXTENDED:
+        return (*files, File("pipeline.py", pipeline(wish, facts)))
+    return files

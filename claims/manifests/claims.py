@@ -1,50 +1,121 @@
-"""The ResourceClaimTemplate of a wish (resource.k8s.io/v1). Pure."""
+"""What a wish asks by: a ResourceClaimTemplate, or one ResourceClaim for all pods (resource.k8s.io/v1). Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from claims.manifests.yaml import Value, document
-from claims.wish import WHOLE, ClassFacts, Strategy, Wish
+from claims.wish import WHOLE, Choice, ClassFacts, Constraint, Interval, Owner, Strategy, Toleration, Wish
 from dra.objects import API_VERSION
 from dra.quantity import Quantity
 
 DEVICE_REQUEST = "gpu"  # the name of the one device request, which the pod's container refers to
 
+# What drivers call things, where they differ from ours: the facts of the slices that they publish.
+_PROFILE_ATTRIBUTE: Final = {"gpu.nvidia.com": "profile"}
+_SHARE_CAPACITY: Final = {"hami-core-gpu.project-hami.io": "cores"}
+
 # Every pod gets its own resource claim, which carries the label too: so the claims of a request can be found.
 _COMMENT = "Each pod that names it gets a resource claim of its own."
+_SHARED = "All pods that name it share its devices: up to 256, in this namespace."
 
 
 def claim_template(wish: Wish, facts: ClassFacts, labels: Mapping[str, str]) -> str:
     """The template as YAML, labelled, and so are the resource claims made from it."""
-    devices: dict[str, Value] = {"requests": [{"name": DEVICE_REQUEST, "exactly": _exactly(wish)}]}
-    if wish.strategy and facts.driver:
-        devices["config"] = [_config(wish.strategy, facts.driver)]
-    return document(
-        {
-            "apiVersion": API_VERSION,
-            "kind": "ResourceClaimTemplate",
-            "metadata": {"name": wish.name, "namespace": wish.namespace, "labels": labels},
-            "spec": {"metadata": {"labels": labels}, "spec": {"devices": devices}},
-        },
-        comment=_COMMENT,
-    )
+    spec: Value = {"metadata": {"labels": labels}, "spec": {"devices": _devices(wish, facts)}}
+    return _document("ResourceClaimTemplate", wish, labels, spec, _COMMENT)
 
 
-def _exactly(wish: Wish) -> dict[str, Value]:
-    """The ExactDeviceRequest.
+def resource_claim(wish: Wish, facts: ClassFacts, labels: Mapping[str, str]) -> str:
+    """The resource claim as YAML, labelled."""
+    return _document("ResourceClaim", wish, labels, {"devices": _devices(wish, facts)}, _SHARED)
+
+
+def pod_claim(wish: Wish) -> dict[str, Value]:
+    """The entry of a pod's `spec.resourceClaims`."""
+    key = "resourceClaimName" if wish.owner is Owner.SHARED else "resourceClaimTemplateName"
+    return {"name": DEVICE_REQUEST, key: wish.name}
+
+
+def _document(kind: str, wish: Wish, labels: Mapping[str, str], spec: Value, comment: str) -> str:
+    metadata: Value = {"name": wish.name, "namespace": wish.namespace, "labels": labels}
+    return document({"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}, comment=comment)
+
+
+def _devices(wish: Wish, facts: ClassFacts) -> dict[str, Value]:
+    devices: dict[str, Value] = {"requests": [_device_request(wish, facts)]}
+    if wish.constraints:
+        devices["constraints"] = [_constraint(each) for each in wish.constraints]
+    if facts.driver and (wish.strategy or wish.interval):
+        devices["config"] = [_config(_sharing(wish.strategy, wish.interval), facts.driver)]
+    return devices
+
+
+def _device_request(wish: Wish, facts: ClassFacts) -> dict[str, Value]:
+    """The DeviceRequest; with alternatives the first that can be had counts, in their order."""
+    ways = [_way(wish, choice, facts.driver or "") for choice in wish.choices]
+    if len(ways) == 1:
+        return {"name": DEVICE_REQUEST, "exactly": ways[0]}
+    return {
+        "name": DEVICE_REQUEST,
+        "firstAvailable": [{"name": f"choice-{number}", **way} for number, way in enumerate(ways, 1)],
+    }
+
+
+def _way(wish: Wish, choice: Choice, driver: str) -> dict[str, Value]:
+    """An ExactDeviceRequest or DeviceSubRequest.
 
     A capacity request *consumes* from a device that can be shared, so a whole device is never asked for by one: its
     memory is a floor, written as a selector. A share consumes its percentage, and memory if that is to be tightened.
     """
-    exactly: dict[str, Value] = {"deviceClassName": wish.device_class}
-    if wish.memory and wish.share == WHOLE:
-        exactly["selectors"] = [{"cel": {"expression": _at_least(wish.memory)}}]
-    exactly["count"] = wish.count
-    if wish.share < WHOLE:
-        memory = {"memory": str(wish.memory)} if wish.memory else {}
-        exactly["capacity"] = {"requests": {"sharePercent": str(wish.share), **memory}}
-    return exactly
+    way: dict[str, Value] = {"deviceClassName": choice.device_class}
+    selectors: list[Value] = [{"cel": {"expression": each}} for each in _selectors(wish, choice, driver)]
+    if selectors:
+        way["selectors"] = selectors
+    way["count"] = choice.count
+    if capacity := _capacity(choice, driver):
+        way["capacity"] = {"requests": capacity}
+    if wish.tolerations:
+        way["tolerations"] = [_toleration(each) for each in wish.tolerations]
+    return way
+
+
+def _selectors(wish: Wish, choice: Choice, driver: str) -> Iterator[str]:
+    if choice.profile:
+        yield _is_profile(choice.profile, _PROFILE_ATTRIBUTE.get(driver, "migProfile"))
+    if choice.memory and choice.share == WHOLE:
+        yield _at_least(choice.memory)
+    yield from wish.cel
+
+
+def _capacity(choice: Choice, driver: str) -> dict[str, Value]:
+    if choice.slots is not None:
+        return {"slots": str(choice.slots)}
+    if choice.share == WHOLE:
+        return {}
+    memory = {"memory": str(choice.memory)} if choice.memory else {}
+    return {_SHARE_CAPACITY.get(driver, "sharePercent"): str(choice.share), **memory}
+
+
+def _constraint(constraint: Constraint) -> dict[str, Value]:
+    return {"requests": [DEVICE_REQUEST], str(constraint.kind): constraint.attribute}
+
+
+def _toleration(toleration: Toleration) -> dict[str, Value]:
+    texts = {"key": toleration.key, "operator": toleration.operator, "value": toleration.value}
+    given: dict[str, Value] = {key: text for key, text in texts.items() if text}
+    if toleration.effect:
+        given["effect"] = toleration.effect
+    if toleration.seconds is not None:
+        given["tolerationSeconds"] = toleration.seconds
+    return given
+
+
+def _is_profile(profile: str, attribute: str) -> str:
+    """CEL, guarded as `_at_least` is."""
+    name = f"device.attributes[device.driver].{attribute}"
+    return f'has({name}) &&\n{name} == "{profile}"'
 
 
 def _at_least(memory: Quantity) -> str:
@@ -58,11 +129,14 @@ def _at_least(memory: Quantity) -> str:
     )
 
 
-def _config(strategy: Strategy, driver: str) -> dict[str, Value]:
-    """The GpuConfig that our driver reads, under whatever name it runs."""
-    parameters: dict[str, Value] = {
-        "apiVersion": f"resource.{driver}/v1alpha1",
-        "kind": "GpuConfig",
-        "sharing": {"strategy": str(strategy)},
-    }
+def _sharing(strategy: Strategy | None, interval: Interval | None) -> dict[str, Value]:
+    if interval:
+        return {"strategy": "TimeSlicing", "timeSlicingConfig": {"interval": str(interval)}}
+    return {"strategy": str(strategy)}
+
+
+def _config(sharing: Value, driver: str) -> dict[str, Value]:
+    """The GpuConfig that our driver reads, under whatever name it runs; NVIDIA's own has a version of its own."""
+    version = "resource.nvidia.com/v1beta1" if driver == "gpu.nvidia.com" else f"resource.{driver}/v1alpha1"
+    parameters: dict[str, Value] = {"apiVersion": version, "kind": "GpuConfig", "sharing": sharing}
     return {"requests": [DEVICE_REQUEST], "opaque": {"driver": driver, "parameters": parameters}}

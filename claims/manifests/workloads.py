@@ -1,32 +1,133 @@
-"""A pod that uses the template of a wish, to start from. Pure."""
+"""Workloads that use the devices of a wish, to start from, and a deployment's autoscaler. Pure."""
 
 from __future__ import annotations
 
-from claims.manifests.claims import DEVICE_REQUEST
+from collections.abc import Mapping
+
+from claims.manifests.claims import DEVICE_REQUEST, pod_claim
 from claims.manifests.yaml import Value, document
-from claims.wish import Wish
+from claims.wish import ClassFacts, Preset, Style, Wish, Workload
+from dra.extended import implicit_name
 
 IMAGE = "registry.example/replace-me:latest"  # a valid reference to a registry that can't exist (RFC 2606)
 
-_COMMENT = """\
-A pod to start from: put your own image in. For a workload
+_COPY = """\
+to start from: put your own image in. For a workload
 of your own copy two lists: spec.resourceClaims, and
 resources.claims of each container that uses the device."""
+_COPY_LIMIT = """\
+to start from: put your own image in. For a workload
+of your own copy resources.limits of its container."""
+_TITLES = {
+    Workload.POD: "A pod",
+    Workload.DEPLOYMENT: "A deployment",
+    Workload.JOB: "A job",
+    Workload.STATEFUL_SET: "A stateful set",
+    Workload.OWN: "A pod",
+}
+_KINDS = {
+    Workload.POD: ("v1", "Pod"),
+    Workload.DEPLOYMENT: ("apps/v1", "Deployment"),
+    Workload.JOB: ("batch/v1", "Job"),
+    Workload.STATEFUL_SET: ("apps/v1", "StatefulSet"),
+    Workload.OWN: ("v1", "Pod"),
+}
+_NAME_LABEL = "app.kubernetes.io/name"
+_CPU_TARGET = 80  # percent of the CPU that a pod requests; the autoscaler needs such a request
+# What a preset's container needs besides the devices: ports, and where its state lies.
+_PRESETS: Mapping[Preset, Mapping[str, Value]] = {
+    Preset.NOTEBOOK: {"ports": [{"name": "http", "containerPort": 8888}]},
+    Preset.KUBEFLOW: {},
+    Preset.NIM: {
+        "ports": [{"name": "http", "containerPort": 8000}],
+        "env": [{"name": "NGC_API_KEY", "valueFrom": {"secretKeyRef": {"name": "ngc-api", "key": "NGC_API_KEY"}}}],
+        "readinessProbe": {"httpGet": {"path": "/v1/health/ready", "port": "http"}, "periodSeconds": 10},
+    },
+}
 
 
-def pod(wish: Wish) -> str:
-    """The pod as YAML; its container sees the devices of the template's claim."""
-    container: Value = {"name": "main", "image": IMAGE, "resources": {"claims": [{"name": DEVICE_REQUEST}]}}
+def workload(wish: Wish, facts: ClassFacts) -> str:
+    """The workload as YAML; its container sees the devices of the wish."""
+    api_version, kind = _KINDS[wish.workload]
+    copy = _COPY_LIMIT if wish.style is Style.EXTENDED else _COPY
     return document(
         {
-            "apiVersion": "v1",
-            "kind": "Pod",
+            "apiVersion": api_version,
+            "kind": kind,
+            "metadata": {"name": wish.name, "namespace": wish.namespace},
+            "spec": _spec(wish, facts),
+        },
+        comment=f"{_TITLES[wish.workload]} {copy}",
+    )
+
+
+def autoscaler(wish: Wish) -> str:
+    """The HorizontalPodAutoscaler of a deployment, as YAML; ValueError for a wish without."""
+    if wish.autoscale is None:
+        raise ValueError(f"{wish.name} has no autoscaler")
+    least, most = wish.autoscale
+    cpu: Value = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": _CPU_TARGET}}
+    return document(
+        {
+            "apiVersion": "autoscaling/v2",
+            "kind": "HorizontalPodAutoscaler",
             "metadata": {"name": wish.name, "namespace": wish.namespace},
             "spec": {
-                "restartPolicy": "Never",
-                "containers": [container],
-                "resourceClaims": [{"name": DEVICE_REQUEST, "resourceClaimTemplateName": wish.name}],
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": wish.name},
+                "minReplicas": least,
+                "maxReplicas": most,
+                "metrics": [{"type": "Resource", "resource": cpu}],
             },
         },
-        comment=_COMMENT,
+        comment="Each new replica takes devices of its own, as far as there are any.",
     )
+
+
+def extended_resource(facts: ClassFacts) -> str:
+    """The resource name by which a container asks for a device of the class: its own, else the implicit one."""
+    return facts.extended_resource or implicit_name(facts.name)
+
+
+def container_resources(wish: Wish, facts: ClassFacts) -> dict[str, Value]:
+    """What a container's `resources` says."""
+    if wish.style is Style.EXTENDED:
+        return {"limits": {extended_resource(facts): str(wish.count)}}
+    return {"claims": [{"name": DEVICE_REQUEST}]}
+
+
+def _spec(wish: Wish, facts: ClassFacts) -> Mapping[str, Value]:
+    pod = _pod_spec(wish, facts)
+    labels: Value = {_NAME_LABEL: wish.name}
+    template: Value = {"metadata": {"labels": labels}, "spec": pod}
+    match wish.workload:
+        case Workload.DEPLOYMENT if wish.autoscale:
+            return {"selector": {"matchLabels": labels}, "template": template}
+        case Workload.DEPLOYMENT:
+            return {"replicas": wish.replicas, "selector": {"matchLabels": labels}, "template": template}
+        case Workload.STATEFUL_SET:
+            head: Mapping[str, Value] = {"serviceName": wish.name, "replicas": wish.replicas}
+            return {**head, "selector": {"matchLabels": labels}, "template": template}
+        case Workload.JOB:
+            return {"parallelism": wish.replicas, "completions": wish.replicas, "template": template}
+        case _:
+            return pod
+
+
+def _pod_spec(wish: Wish, facts: ClassFacts) -> dict[str, Value]:
+    spec: dict[str, Value] = {}
+    if wish.workload not in {Workload.DEPLOYMENT, Workload.STATEFUL_SET}:
+        spec["restartPolicy"] = "Never"
+    if wish.priority:
+        spec["priorityClassName"] = wish.priority
+    spec["containers"] = [_container(wish, facts)]
+    if wish.style is Style.CLAIMS:
+        spec["resourceClaims"] = [pod_claim(wish)]
+    return spec
+
+
+def _container(wish: Wish, facts: ClassFacts) -> dict[str, Value]:
+    resources = container_resources(wish, facts)
+    if wish.autoscale:
+        resources = {"requests": {"cpu": "1"}, **resources}
+    preset = _PRESETS[wish.preset] if wish.preset else {}
+    return {"name": "main", "image": IMAGE, **preset, "resources": resources}
