@@ -14,7 +14,11 @@ DRIVER = 63
 
 
 class ClusterObject(models.Model):
-    """One object of a followed kind. `driver` and `pool` are set for ResourceSlices, which are read by pool."""
+    """One object of a followed kind. `driver` and `pool` are set for ResourceSlices, which are read by pool.
+
+    `changed_at_revision` makes the rows a change log: what is newer than a revision is what changed since. A deleted
+    object's place in it is its `Tombstone`.
+    """
 
     kind = models.CharField(max_length=63)
     namespace = models.CharField(max_length=63, blank=True)
@@ -24,6 +28,7 @@ class ClusterObject(models.Model):
     driver = models.CharField(max_length=DRIVER, blank=True)
     pool = models.CharField(max_length=NAME, blank=True)
     body = models.BinaryField()
+    changed_at_revision = models.PositiveBigIntegerField(default=0)
 
     class Meta:
         constraints: ClassVar = [
@@ -31,10 +36,29 @@ class ClusterObject(models.Model):
         ]
         indexes: ClassVar = [
             models.Index(fields=["driver", "pool"], name="slices_of_a_pool", condition=models.Q(kind="ResourceSlice")),
+            models.Index(fields=["changed_at_revision"], name="objects_by_change"),
         ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+
+
+class Tombstone(models.Model):
+    """An object that is gone, and the revision at which it went. Old ones are dropped: see `services.changelog`."""
+
+    kind = models.CharField(max_length=63)
+    namespace = models.CharField(max_length=63, blank=True)
+    name = models.CharField(max_length=NAME)
+    revision = models.PositiveBigIntegerField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["kind", "namespace", "name"], name="one_tombstone_per_object"),
+        ]
+        indexes: ClassVar = [models.Index(fields=["revision"], name="tombstones_by_revision")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name} gone at {self.revision}"
 
 
 class Pool(models.Model):
@@ -132,12 +156,14 @@ class StreamCursor(models.Model):
     """Where a kind's stream stands, who runs it, and what went wrong last.
 
     `resource_version` "" asks for a new list. `synced_at` is the last word from the cluster; it grows old when the
-    cluster is silent. The lease is taken and kept by conditional updates only.
+    cluster is silent. A kind that is not `served` is a state, no fault. The lease is taken and kept by conditional
+    updates only.
     """
 
     kind = models.CharField(max_length=63, primary_key=True)
     resource_version = models.CharField(max_length=63, blank=True)
     synced_at = models.DateTimeField(null=True)
+    served = models.BooleanField(default=True)
     lease_holder = models.CharField(max_length=64, blank=True)
     lease_until = models.DateTimeField(null=True)
     last_error = models.CharField(max_length=1000, blank=True)
@@ -149,10 +175,14 @@ class StreamCursor(models.Model):
 
 
 class Revision(models.Model):
-    """One row, one number: raised in the transaction of every change, so that pages know when to look again."""
+    """One row, one number: raised in the transaction of every change, so that pages know when to look again.
+
+    Of changes up to `forgotten` the tombstones are dropped: who stands there or before reads everything anew.
+    """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
     value = models.PositiveBigIntegerField(default=0)
+    forgotten = models.PositiveBigIntegerField(default=0)
 
     class Meta:
         constraints: ClassVar = [models.CheckConstraint(condition=models.Q(id=1), name="one_revision")]

@@ -42,6 +42,13 @@ RESOURCE_CLAIM_TEMPLATES = Resource(
 )
 NODES = Resource("", "v1", "nodes", "Node")
 PODS = Resource("", "v1", "pods", "Pod", namespaced=True)
+DEVICE_TAINT_RULES = Resource("resource.k8s.io", "v1", "devicetaintrules", "DeviceTaintRule")
+RESOURCE_QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota", namespaced=True)
+NAMESPACES = Resource("", "v1", "namespaces", "Namespace")
+EVENTS = Resource("", "v1", "events", "Event", namespaced=True)
+PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass")
+GPU_CLASSES = Resource("portico.dev", "v1alpha1", "gpuclasses", "GPUClass")
+PHYSICAL_GPUS = Resource("portico.dev", "v1alpha1", "physicalgpus", "PhysicalGPU")
 
 
 @dataclass(frozen=True, slots=True)

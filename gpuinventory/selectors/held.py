@@ -1,29 +1,29 @@
-"""The fleet in memory: what allocation reads, built from the rows once per revision and kept for whoever asks next.
+"""The fleet in memory: what allocation reads, kept up to date by what changed since the revision last read.
 
-An object that can't be read is left out and named in `problems`, so that one bad slice never hides the others.
+One fleet a process, shared by its threads. An object that can't be read is left out and named in `problems`, so that
+one bad slice never hides the others. Nothing is written.
 """
 
 from __future__ import annotations
 
 import threading
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from dra.allocation import PublishedSlice, Snapshot, compile_slice
-from dra.errors import DraError
+from dra.allocation import Snapshot
 from dra.fleet import Fleet
-from dra.kube.requests import DEVICE_CLASSES, NODES, RESOURCE_CLAIMS, RESOURCE_SLICES
-from dra.objects import DeviceClass, Node, ResourceClaim, ResourceSlice, decode
-from gpuinventory.claimstate import owning_pod
-from gpuinventory.models import ClusterObject
-from gpuinventory.selectors.freshness import freshness, revision
+from gpuinventory.models import Revision
+from gpuinventory.selectors.fleetstate import FleetState, read_all, read_changes
+from gpuinventory.selectors.freshness import freshness
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """A fleet at a revision. `waiting` is how many claims with a pod wait for devices, by device class."""
+    """A fleet at a revision. `waiting` is how many claims with a pod wait for devices, by device class.
+
+    `fleet` is the asking thread's own: it remembers answers and is changed by every question.
+    """
 
     snapshot: Snapshot
     fleet: Fleet
@@ -34,74 +34,56 @@ class Held:
 
 
 class _Keeper:
-    """One fleet per process. `Fleet` is changed by every question, so each thread has its own."""
+    """The state, which is replaced and never changed, and a `Fleet` for each thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._own = threading.local()
         self._at = -1
-        self._read: tuple[Snapshot, Mapping[str, int], tuple[str, ...]] | None = None
+        self._state: FleetState | None = None
 
     def current(self) -> Held:
-        at = revision()
-        with self._lock:
-            if self._read is None or at != self._at:
-                self._read, self._at = _built(), at
-            snapshot, waiting, problems = self._read
-        fleet = getattr(self._own, "fleet", None) or Fleet()
-        self._own.fleet = fleet
         as_of = freshness().synced_at
-        return Held(snapshot=snapshot, fleet=fleet, waiting=waiting, revision=at, as_of=as_of, problems=problems)
+        with self._lock:
+            state, at = self._follow()
+        return Held(
+            snapshot=state.snapshot,
+            fleet=self._fleet(),
+            waiting=state.waiting,
+            revision=at,
+            as_of=as_of,
+            problems=tuple(state.problems.values()),
+        )
 
     def forget(self) -> None:
         with self._lock:
-            self._read = None
+            self._state = None
+
+    def _follow(self) -> tuple[FleetState, int]:
+        """The revision is read before the rows: what a writer adds in between is read now and once more."""
+        at, forgotten = Revision.objects.values_list("value", "forgotten").first() or (0, 0)
+        if self._state is None or not forgotten <= self._at <= at:
+            self._state = read_all()
+        elif at != self._at:
+            self._state = read_changes(self._state, self._at)
+        self._at = at
+        return self._state, at
+
+    def _fleet(self) -> Fleet:
+        fleet: Fleet | None = getattr(self._own, "fleet", None)
+        if fleet is None:
+            fleet = self._own.fleet = Fleet()
+        return fleet
 
 
 _KEEPER = _Keeper()
 
 
 def current() -> Held:
-    """The fleet as the read model has it now. Two queries, and one per kind after a change."""
+    """The fleet as the read model has it now. Two queries; two more after a change; all objects the first time."""
     return _KEEPER.current()
 
 
 def forget() -> None:
     """Read everything anew next time: for when rows were replaced and the revision came to the same number again."""
     _KEEPER.forget()
-
-
-def _built() -> tuple[Snapshot, Mapping[str, int], tuple[str, ...]]:
-    problems: list[str] = []
-    claims = list(_read(RESOURCE_CLAIMS.kind, lambda body: decode(body, ResourceClaim), problems))
-    snapshot = Snapshot.build(
-        nodes=_read(NODES.kind, lambda body: decode(body, Node), problems),
-        slices=_read(RESOURCE_SLICES.kind, _slice, problems),
-        classes=_read(DEVICE_CLASSES.kind, lambda body: decode(body, DeviceClass), problems),
-        resource_claims=claims,
-    )
-    return snapshot, Counter(name for claim in claims for name in _waits_for(claim)), tuple(problems)
-
-
-def _read[T](kind: str, parse: Callable[[bytes], T], problems: list[str]) -> Iterator[T]:
-    rows = (
-        ClusterObject.objects.filter(kind=kind).order_by("namespace", "name").values_list("namespace", "name", "body")
-    )
-    for namespace, name, body in rows:
-        try:
-            yield parse(bytes(body))
-        except DraError as error:
-            problems.append(f"{kind} {namespace}/{name}: {error}" if namespace else f"{kind} {name}: {error}")
-
-
-def _slice(body: bytes) -> PublishedSlice:
-    return compile_slice(decode(body, ResourceSlice))
-
-
-def _waits_for(claim: ResourceClaim) -> set[str]:
-    """The classes that a waiting claim names; a claim without a pod waits for none."""
-    if claim.status.allocation is not None or claim.metadata.deletion_timestamp or not owning_pod(claim):
-        return set()
-    requests = claim.spec.devices.requests
-    exact = {each.exactly.device_class_name for each in requests if each.exactly is not None}
-    return exact | {sub.device_class_name for each in requests for sub in each.first_available}

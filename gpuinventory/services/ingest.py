@@ -9,15 +9,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import Q
 
 from dra.kube.requests import RESOURCE_CLAIMS, RESOURCE_SLICES
 from dra.objects import ObjectMeta, ResourceSlice
 from dra.pools import PoolID
-from gpuinventory.models import ClusterObject, Revision
+from gpuinventory.models import ClusterObject
 from gpuinventory.services.allocations import write_allocations
+from gpuinventory.services.changelog import bump_revision, record_deleted
 from gpuinventory.services.pools import mark_pools, project_pools
-from gpuinventory.services.reading import read_object
+from gpuinventory.services.reading import keep_of, read_object
+from gpuinventory.services.trimming import is_trimmed
 
 BATCH = 200  # rows per statement; SQLite binds a limited number of values
 
@@ -41,9 +43,9 @@ def ingest(kind: str, seen: Iterable[Seen], *, settle: bool = True) -> int:
 
     Without `settle` the pools they concern are only marked, to be brought up to date when a list is complete.
     """
-    latest = {each.key: each for each in seen}
+    latest = {each.key: each for each in _kept(kind, seen)}
     stored = _stored(kind, latest)
-    changed = [each for each in latest.values() if each.body is not None and _differs(each, stored.get(each.key))]
+    changed = [each for each in latest.values() if each.body is not None and _state(kind, each) != stored.get(each.key)]
     deleted = [each.key for each in latest.values() if each.body is None and each.key in stored]
     return _write(kind, changed, deleted, settle=settle)
 
@@ -58,17 +60,19 @@ def forget_others(kind: str, listed: set[tuple[str, str]]) -> int:
 def _write(kind: str, changed: Sequence[Seen], deleted: Sequence[tuple[str, str]], *, settle: bool) -> int:
     if not changed and not deleted:
         return 0
+    at = bump_revision()
     pools = _pools_of(kind, [each.key for each in changed] + list(deleted)) if kind == RESOURCE_SLICES.kind else set()
-    rows = [_row(kind, each) for each in changed]
+    rows = [_row(kind, each, at) for each in changed]
     ClusterObject.objects.bulk_create(
         rows,
         batch_size=BATCH,
         update_conflicts=True,
         unique_fields=["kind", "namespace", "name"],
-        update_fields=["uid", "resource_version", "driver", "pool", "body"],
+        update_fields=["uid", "resource_version", "driver", "pool", "body", "changed_at_revision"],
     )
     for part in _parts(deleted):
         ClusterObject.objects.filter(_any_of(part), kind=kind).delete()
+    record_deleted(kind, deleted, at)
     pools |= {PoolID(row.driver, row.pool) for row in rows if row.driver}
     if kind == RESOURCE_CLAIMS.kind:
         pools |= write_allocations([each.body for each in changed if each.body is not None], deleted)
@@ -76,28 +80,31 @@ def _write(kind: str, changed: Sequence[Seen], deleted: Sequence[tuple[str, str]
         project_pools(pools)
     else:
         mark_pools(pools)
-    bump_revision()
     return len(changed) + len(deleted)
 
 
-def bump_revision() -> None:
-    """Tell pages that there is something new; seen with the commit of the transaction."""
-    if not Revision.objects.update(value=F("value") + 1):
-        Revision.objects.create(value=1)
+def _kept(kind: str, seen: Iterable[Seen]) -> Iterable[Seen]:
+    """Each with the part that is stored; without those that are of no concern."""
+    if not is_trimmed(kind):
+        return seen
+    cut = ((each, each.body and keep_of(kind, each.body)) for each in seen)
+    return [Seen(each.metadata, body) for each, body in cut if body is not None or each.body is None]
 
 
-def _stored(kind: str, latest: dict[tuple[str, str], Seen]) -> dict[tuple[str, str], tuple[str, str]]:
-    """Uid and version of the rows that are there, by key."""
-    found: dict[tuple[str, str], tuple[str, str]] = {}
+def _state(kind: str, each: Seen) -> tuple[str, str | bytes | None]:
+    """What a row is compared by: the version, or the kept part where versions change without news."""
+    return each.metadata.uid, each.body if is_trimmed(kind) else each.metadata.resource_version
+
+
+def _stored(kind: str, latest: dict[tuple[str, str], Seen]) -> dict[tuple[str, str], tuple[str, str | bytes | None]]:
+    """The same of the rows that are there, by key."""
+    found: dict[tuple[str, str], tuple[str, str | bytes | None]] = {}
     for part in _parts(list(latest)):
         rows = ClusterObject.objects.filter(_any_of(part), kind=kind)
-        for namespace, name, uid, version in rows.values_list("namespace", "name", "uid", "resource_version"):
-            found[namespace, name] = (uid, version)
+        column = "body" if is_trimmed(kind) else "resource_version"
+        for namespace, name, uid, state in rows.values_list("namespace", "name", "uid", column):
+            found[namespace, name] = (uid, bytes(state) if is_trimmed(kind) else state)
     return found
-
-
-def _differs(each: Seen, stored: tuple[str, str] | None) -> bool:
-    return stored != (each.metadata.uid, each.metadata.resource_version)
 
 
 def _pools_of(kind: str, keys: list[tuple[str, str]]) -> set[PoolID]:
@@ -109,7 +116,7 @@ def _pools_of(kind: str, keys: list[tuple[str, str]]) -> set[PoolID]:
     return found
 
 
-def _row(kind: str, each: Seen) -> ClusterObject:
+def _row(kind: str, each: Seen, at: int) -> ClusterObject:
     body = each.body or b""
     slice_ = read_object(body, ResourceSlice) if kind == RESOURCE_SLICES.kind else None
     return ClusterObject(
@@ -121,6 +128,7 @@ def _row(kind: str, each: Seen) -> ClusterObject:
         driver=slice_.spec.driver if slice_ else "",
         pool=slice_.spec.pool.name if slice_ else "",
         body=body,
+        changed_at_revision=at,
     )
 
 

@@ -14,6 +14,7 @@ from gpuinventory.models import StreamCursor
 # Longer than any wait for the cluster between two renewals, so a live worker never loses it; a dead one's lease ends
 # by itself.
 LEASE = timedelta(seconds=90)
+_LOOK_AGAIN = timedelta(seconds=60)  # for a kind that is not served
 _LONGEST_PAUSE = timedelta(seconds=60)
 _MAX_DOUBLINGS = 6
 
@@ -34,10 +35,26 @@ def keep(kind: str, holder: str, now: datetime, resource_version: str | None = N
     """Record a word from the cluster and renew; with a version, go on from there. LeaseLostError if it is not ours."""
     changes: dict[str, object] = {
         "lease_until": now + LEASE, "synced_at": now, "last_error": "", "failures": 0, "due_at": None,
+        "served": True,
     }  # fmt: skip
     if resource_version is not None:
         changes["resource_version"] = resource_version
     if not StreamCursor.objects.filter(kind=kind, lease_holder=holder).update(**changes):
+        raise LeaseLostError(kind)
+
+
+def renew(kind: str, holder: str, now: datetime) -> None:
+    """Keep the lease without a word from the cluster. LeaseLostError if it is not ours."""
+    if not StreamCursor.objects.filter(kind=kind, lease_holder=holder).update(lease_until=now + LEASE):
+        raise LeaseLostError(kind)
+
+
+def set_absent(kind: str, holder: str, now: datetime) -> None:
+    """Record that the cluster serves no such kind, which is a word from it; look again in a minute. LeaseLostError."""
+    changed = StreamCursor.objects.filter(kind=kind, lease_holder=holder).update(
+        served=False, resource_version="", synced_at=now, last_error="", failures=0, due_at=now + _LOOK_AGAIN
+    )
+    if not changed:
         raise LeaseLostError(kind)
 
 

@@ -15,15 +15,17 @@ import structlog
 from django.db import transaction
 
 from dra.errors import DraError
-from dra.kube.errors import GoneError, InvalidError, KubeError
+from dra.kube.errors import GoneError, InvalidError, KubeError, NotFoundError
 from dra.kube.port import Cluster, list_all
 from dra.kube.requests import watch
 from dra.kube.responses import Header
 from dra.kube.watch import WatchEvent, parse_event
 from dra.objects import decode
+from dra.pools import PoolID
 from gpuinventory.kinds import FOLLOWED
 from gpuinventory.services import lease
-from gpuinventory.services.ingest import Seen, bump_revision, forget_others, ingest
+from gpuinventory.services.changelog import bump_revision
+from gpuinventory.services.ingest import Seen, forget_others, ingest
 from gpuinventory.services.pools import dirty_pools, project_pools
 from gpuinventory.services.reader import LineReader
 
@@ -53,6 +55,9 @@ def run_stream(stream: Stream) -> bool:
         _run(stream, cursor.resource_version)
     except lease.LeaseLostError:
         _log.warning("lease lost", kind=stream.kind)
+        return False
+    except NotFoundError:
+        _not_served(stream)
         return False
     except (KubeError, DraError) as error:
         lease.fail(stream.kind, stream.holder, stream.clock(), str(error))
@@ -130,6 +135,16 @@ def _commit_listed(stream: Stream, seen: Iterable[Seen]) -> None:
     ingest(stream.kind, seen, settle=False)
 
 
+def _not_served(stream: Stream) -> None:
+    """The cluster does not know this kind (yet): its rows go, and somebody looks again after a while."""
+    with transaction.atomic():
+        lease.set_absent(stream.kind, stream.holder, stream.clock())
+        gone = forget_others(stream.kind, set())
+    while pools := dirty_pools(POOLS):
+        _settle(stream, pools)
+    _log.info("kind not served", kind=stream.kind, gone=gone)
+
+
 def _end_list(stream: Stream, listed: set[tuple[str, str]], version: str) -> None:
     """Forget what is not in the list, bring the marked pools up to date, and only then set the cursor.
 
@@ -139,12 +154,16 @@ def _end_list(stream: Stream, listed: set[tuple[str, str]], version: str) -> Non
         lease.keep(stream.kind, stream.holder, stream.clock())
         gone = forget_others(stream.kind, listed)
     while pools := dirty_pools(POOLS):
-        with transaction.atomic():
-            lease.keep(stream.kind, stream.holder, stream.clock())
-            project_pools(pools)
-            bump_revision()
+        _settle(stream, pools)
     _commit(stream, [], version=version)
     _log.info("kind listed", kind=stream.kind, objects=len(listed), gone=gone, version=version)
+
+
+@transaction.atomic
+def _settle(stream: Stream, pools: Iterable[PoolID]) -> None:
+    lease.renew(stream.kind, stream.holder, stream.clock())
+    bump_revision()
+    project_pools(pools)
 
 
 @transaction.atomic

@@ -23,7 +23,7 @@ from tests.cluster.started import Started
 
 CHECKOUT = Path(__file__).parents[2]
 READY_SECONDS = 60.0
-WORKER_THREADS = 10
+WORKER_THREADS = 20
 
 
 class PortalError(Exception):

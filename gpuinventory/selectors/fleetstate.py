@@ -1,0 +1,156 @@
+"""Rows to the fleet that allocation reads: everything once, then what is newer than a revision, object by object.
+
+A change costs what it changed (and the copy of a mapping of pools), never the fleet. Reads only.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from dra.allocation import PublishedSlice, Snapshot, compile_slice
+from dra.allocation.use import holdings
+from dra.errors import DraError
+from dra.kube.requests import DEVICE_CLASSES, DEVICE_TAINT_RULES, NODES, RESOURCE_CLAIMS, RESOURCE_SLICES
+from dra.objects import DeviceClass, DeviceTaintRule, Node, ResourceClaim, ResourceSlice, decode
+from gpuinventory.claimstate import owning_pod
+from gpuinventory.models import ClusterObject, Tombstone
+
+type Key = tuple[str, str, str]
+"""Kind, namespace, name."""
+type Row = tuple[Key, bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetState:
+    """What was read. `wanted` are the classes that each waiting claim names, `waiting` their number by class."""
+
+    snapshot: Snapshot
+    wanted: Mapping[Key, frozenset[str]]
+    waiting: Mapping[str, int]
+    problems: Mapping[Key, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """How a kind is read, and how it comes into a snapshot and out of it."""
+
+    parse: Callable[[bytes], Any]
+    put: Callable[[Snapshot, Any], Snapshot]
+    drop: Callable[[Snapshot, str, str], Snapshot]
+
+
+def read_all() -> FleetState:
+    """One query. Costs the whole fleet."""
+    problems: dict[Key, str] = {}
+    read: dict[str, dict[Key, Any]] = {kind: {} for kind in _KINDS}
+    for key, body in _rows(ClusterObject.objects.filter(kind__in=_KINDS)):
+        try:
+            read[key[0]][key] = _KINDS[key[0]].parse(body)
+        except DraError as error:
+            problems[key] = _problem(key, error)
+    claims = read[RESOURCE_CLAIMS.kind]
+    snapshot = Snapshot.build(
+        nodes=read[NODES.kind].values(),
+        slices=read[RESOURCE_SLICES.kind].values(),
+        classes=read[DEVICE_CLASSES.kind].values(),
+        taint_rules=read[DEVICE_TAINT_RULES.kind].values(),
+        resource_claims=claims.values(),
+    )
+    wanted = {key: classes for key, claim in claims.items() if (classes := _waits_for(claim))}
+    return FleetState(snapshot=snapshot, wanted=wanted, waiting=_counted(wanted), problems=problems)
+
+
+def read_changes(state: FleetState, since: int) -> FleetState:
+    """With what changed after that revision. Two queries."""
+    gone = Tombstone.objects.filter(revision__gt=since, kind__in=_KINDS)
+    for kind, namespace, name in gone.values_list("kind", "namespace", "name"):
+        state = _without(state, (kind, namespace, name))
+    for key, body in _rows(ClusterObject.objects.filter(changed_at_revision__gt=since, kind__in=_KINDS)):
+        state = _with(state, key, body)
+    return replace(state, waiting=_counted(state.wanted))
+
+
+def _rows(query: Any) -> Iterator[Row]:
+    columns = query.order_by("namespace", "name").values_list("kind", "namespace", "name", "body")
+    for kind, namespace, name, body in columns.iterator():
+        yield (kind, namespace, name), bytes(body)
+
+
+def _with(state: FleetState, key: Key, body: bytes) -> FleetState:
+    kind = _KINDS[key[0]]
+    try:
+        found = kind.parse(body)
+    except DraError as error:
+        less = _without(state, key)
+        return replace(less, problems={**less.problems, key: _problem(key, error)})
+    more = replace(state, snapshot=kind.put(state.snapshot, found), problems=_less(state.problems, key))
+    if not isinstance(found, ResourceClaim):
+        return more
+    classes, others = _waits_for(found), _less(state.wanted, key)
+    return replace(more, wanted={**others, key: classes} if classes else others)
+
+
+def _without(state: FleetState, key: Key) -> FleetState:
+    """Without an object that is gone, or that can no longer be read."""
+    kind, namespace, name = key
+    return replace(
+        state,
+        snapshot=_KINDS[kind].drop(state.snapshot, namespace, name),
+        wanted=_less(state.wanted, key),
+        problems=_less(state.problems, key),
+    )
+
+
+def _less[T](mapping: Mapping[Key, T], key: Key) -> Mapping[Key, T]:
+    return {each: value for each, value in mapping.items() if each != key} if key in mapping else mapping
+
+
+def _problem(key: Key, error: DraError) -> str:
+    kind, namespace, name = key
+    return f"{kind} {namespace}/{name}: {error}" if namespace else f"{kind} {name}: {error}"
+
+
+def _slice(body: bytes) -> PublishedSlice:
+    return compile_slice(decode(body, ResourceSlice))
+
+
+def _claim(body: bytes) -> ResourceClaim:
+    """A claim whose holdings can be read, too: one malformed amount shall not stop the whole snapshot."""
+    claim = decode(body, ResourceClaim)
+    holdings(claim, shares=True)
+    return claim
+
+
+def _waits_for(claim: ResourceClaim) -> frozenset[str]:
+    """The classes that a waiting claim names; a claim without a pod waits for none."""
+    if claim.status.allocation is not None or claim.metadata.deletion_timestamp or not owning_pod(claim):
+        return frozenset()
+    requests = claim.spec.devices.requests
+    exact = {each.exactly.device_class_name for each in requests if each.exactly is not None}
+    return frozenset(exact | {sub.device_class_name for each in requests for sub in each.first_available})
+
+
+def _counted(wanted: Mapping[Key, Iterable[str]]) -> Mapping[str, int]:
+    return Counter(name for classes in wanted.values() for name in classes)
+
+
+_KINDS: Final[dict[str, _Kind]] = {
+    NODES.kind: _Kind(
+        lambda body: decode(body, Node), Snapshot.with_node, lambda snapshot, _, name: snapshot.without_node(name)
+    ),
+    RESOURCE_SLICES.kind: _Kind(_slice, Snapshot.with_slice, lambda snapshot, _, name: snapshot.without_slice(name)),
+    DEVICE_CLASSES.kind: _Kind(
+        lambda body: decode(body, DeviceClass),
+        Snapshot.with_class,
+        lambda snapshot, _, name: snapshot.without_class(name),
+    ),
+    DEVICE_TAINT_RULES.kind: _Kind(
+        lambda body: decode(body, DeviceTaintRule),
+        Snapshot.with_taint_rule,
+        lambda snapshot, _, name: snapshot.without_taint_rule(name),
+    ),
+    RESOURCE_CLAIMS.kind: _Kind(_claim, Snapshot.with_claim, Snapshot.without_claim),
+}

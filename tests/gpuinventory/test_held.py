@@ -1,0 +1,169 @@
+"""The fleet in memory: kept by deltas it is what a whole reading gives; a bad object is named and hurts no other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from dra.allocation import PublishedSlice, Snapshot
+from gpuinventory.models import Revision, Tombstone
+from gpuinventory.selectors import held
+from gpuinventory.services import changelog
+from gpuinventory.services.ingest import Seen, ingest
+from tests.gpuinventory.fleet import DRIVER, claim, device, gone, node_object, seen, slices_of, stamped
+
+pytestmark = pytest.mark.django_db
+TAINT = {"deviceSelector": {"driver": DRIVER}, "taint": {"key": "k", "effect": "NoSchedule"}}
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> Iterator[None]:
+    held.forget()
+    yield
+    held.forget()
+
+
+def named(kind: str, name: str, version: int = 1, **fields: Any) -> bytes:
+    return stamped(json.dumps({"kind": kind, "metadata": {"name": name}} | fields).encode(), version)
+
+
+def facts(slice_: PublishedSlice) -> tuple[object, ...]:
+    """A layout is one object for all slices with the same content."""
+    counts = slice_.generation, slice_.slice_count
+    return (slice_.driver, slice_.pool, slice_.node_name, *counts, slice_.layout, slice_.identities)
+
+
+def contents(snapshot: Snapshot) -> dict[str, Any]:
+    """Everything that a snapshot says, in an order of its own."""
+    return {
+        "nodes": dict(sorted(snapshot.nodes.items())),
+        "classes": dict(sorted(snapshot.classes.items())),
+        "rules": dict(sorted(snapshot.taint_rules.items())),
+        "slices": {pool: {each.name: facts(each) for each in those} for pool, those in sorted(snapshot.pools.items())},
+        "held": {key: {pool: set(map(repr, each)) for pool, each in by.items()} for key, by in snapshot.held.items()},
+    }
+
+
+def kept_and_read_anew() -> tuple[dict[str, Any], dict[str, Any]]:
+    kept = held.current()
+    held.forget()
+    anew = held.current()
+    assert (kept.waiting, set(kept.problems)) == (anew.waiting, set(anew.problems))
+    return contents(kept.snapshot), contents(anew.snapshot)
+
+
+def history() -> list[tuple[str, list[Seen]]]:
+    first, second = slices_of("node-a", cards=2), slices_of("node-b")
+    waits = claim("ml-team", "waits", ownerReferences=[{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}])
+    given = claim("ml-team", "waits", [device("node-a", "gpu-0", percent=25)], pods=["p"], version=2)
+    return [
+        ("Node", seen([node_object("node-a"), node_object("node-b")])),
+        ("ResourceSlice", seen([*first, *second])),
+        ("DeviceClass", seen([named("DeviceClass", "one"), named("DeviceClass", "two")])),
+        ("ResourceClaim", seen([waits])),
+        ("DeviceTaintRule", seen([named("DeviceTaintRule", "rule", spec=TAINT)])),
+        ("ResourceClaim", seen([given])),
+        ("ResourceSlice", [*seen([stamped(first[1], 9)]), gone(second[0])]),
+        ("DeviceClass", [gone(named("DeviceClass", "two"))]),
+        ("Node", [gone(node_object("node-b"))]),
+        ("DeviceTaintRule", [gone(named("DeviceTaintRule", "rule"))]),
+        ("ResourceSlice", seen(second)),
+        ("ResourceClaim", [gone(given)]),
+    ]
+
+
+def test_kept_by_deltas_it_is_what_a_whole_reading_gives_after_each_step() -> None:
+    held.current()
+    for kind, events in history():
+        ingest(kind, events)
+        kept, anew = kept_and_read_anew()
+        assert kept == anew, (kind, events)
+    assert set(held.current().snapshot.nodes) == {"node-a"}
+
+
+def test_steps_that_come_together_end_in_the_same_fleet() -> None:
+    held.current()
+    for kind, events in history():
+        ingest(kind, events)
+    kept, anew = kept_and_read_anew()
+    assert kept == anew
+
+
+def test_a_waiting_claim_counts_for_its_class_until_it_is_allocated() -> None:
+    owner = [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}]
+    ingest("ResourceClaim", seen([claim("ml-team", "a", ownerReferences=owner), claim("ml-team", "by-hand")]))
+    assert held.current().waiting == {"physical-gpu": 1}
+    ingest("ResourceClaim", seen([claim("ml-team", "a", [device("n", "gpu-0")], version=2, ownerReferences=owner)]))
+    assert held.current().waiting == {}
+
+
+@pytest.mark.parametrize(
+    ("kind", "bad"),
+    [
+        ("ResourceSlice", b'{"metadata": {"name": "odd"}, "spec": {"driver": 7}}'),
+        ("DeviceTaintRule", b'{"metadata": {"name": "odd"}, "spec": {}}'),
+        ("DeviceClass", b'{"metadata": {"name": "odd"}, "spec": {"selectors": 1}}'),
+        ("Node", b'{"metadata": {"name": "odd"}, "spec": {"taints": [1]}}'),
+    ],
+)
+def test_a_bad_object_is_named_and_hurts_no_other(kind: str, bad: bytes) -> None:
+    ingest("ResourceSlice", seen(slices_of("node-a")))
+    held.current()
+    ingest(kind, seen([stamped(bad, 1)]))
+    kept = held.current()
+    (problem,) = kept.problems
+    assert problem.startswith(f"{kind} odd: ")
+    assert len(kept.snapshot.slice_pools) == 2
+    held.forget()
+    assert held.current().problems == kept.problems
+    ingest(kind, [gone(stamped(bad, 1))])
+    assert held.current().problems == ()
+
+
+def test_a_slice_that_turns_bad_leaves_its_pool_incomplete() -> None:
+    bodies = slices_of("node-a")
+    ingest("ResourceSlice", seen(bodies))
+    held.current()
+    content = json.loads(bodies[1])
+    content["spec"]["devices"][0]["capacity"]["memory"] = {"value": "much"}
+    ingest("ResourceSlice", seen([stamped(json.dumps(content).encode(), 2)]))
+    kept = held.current()
+    assert len(kept.problems) == 1
+    assert list(kept.snapshot.slice_pools) == [json.loads(bodies[0])["metadata"]["name"]]
+
+
+def test_a_claim_with_a_malformed_amount_holds_nothing_and_is_named() -> None:
+    given = device("node-a", "gpu-0", percent=25) | {"consumedCapacity": {"memory": "much"}}
+    ingest("ResourceClaim", seen([claim("ml-team", "odd", [given]), claim("ml-team", "b", [device("n", "gpu-0")])]))
+    kept = held.current()
+    assert set(kept.snapshot.held) == {("ml-team", "b")}
+    assert [each.partition(":")[0] for each in kept.problems] == ["ResourceClaim ml-team/odd"]
+
+
+def test_without_a_change_nothing_is_read_and_a_change_reads_only_what_is_new() -> None:
+    ingest("ResourceSlice", seen(slices_of("node-a", cards=2)))
+    before = held.current()
+    with CaptureQueriesContext(connection) as queries:
+        assert held.current().snapshot is before.snapshot
+    assert len(queries) == 2
+    ingest("Node", seen([node_object("node-a")]))
+    with CaptureQueriesContext(connection) as queries:
+        after = held.current()
+    assert len(queries) == 4
+    for pool, slices in after.snapshot.pools.items():
+        assert all(new is old for new, old in zip(slices, before.snapshot.pools[pool], strict=True))
+
+
+def test_who_stands_before_the_oldest_tombstone_reads_everything_anew() -> None:
+    ingest("Node", seen([node_object("node-a"), node_object("node-b")]))
+    held.current()
+    ingest("Node", [gone(node_object("node-b"))])
+    Revision.objects.update(value=changelog.KEPT + 999)
+    ingest("Node", seen([node_object("node-c")]))
+    assert not Tombstone.objects.exists()
+    assert set(held.current().snapshot.nodes) == {"node-a", "node-c"}
