@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from claims.views import claims, form, requests
+from claims.views import claims, form, gpuclasses, requests
 
 app_name = "claims"
 
@@ -18,4 +18,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("requests/<int:pk>/template.yaml", requests.created_file, name="created-file"),
     path("requests/<int:pk>/withdraw/", requests.withdraw_request, name="withdraw"),
     path("claims/", claims.claims, name="claims"),
+    path("gpu-classes/", gpuclasses.gpu_classes, name="gpu-classes"),
+    path("gpu-classes/<str:name>/", gpuclasses.gpu_class, name="gpu-class"),
 ]

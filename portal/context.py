@@ -31,6 +31,7 @@ _ITEMS = (
     ("Request a GPU", "/request/", "request"),
     ("My requests", "/requests/", "requests"),
     ("Claims", "/claims/", "claims"),
+    ("GPU classes", "/gpu-classes/", "classes"),
     ("Devices", "/devices/", "devices"),
 )
 

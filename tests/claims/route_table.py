@@ -7,7 +7,7 @@ from typing import Any
 
 from claims.lifecycle import State
 from portal.models import Team, User
-from tests.claims.rows import KEY, QUERY, gpu_request, put_fleet
+from tests.claims.rows import CLASS, KEY, QUERY, gpu_request, put_fleet
 from tests.portal.routetable import Row
 
 WISH = dict(pair.split("=") for pair in QUERY.split("&")) | {"form": KEY}
@@ -36,6 +36,12 @@ def withdrawn_request_of_alice() -> dict[str, Any]:
     return {"pk": gpu_request(User.objects.get(username="alice"), team, state=State.WITHDRAWN).pk}
 
 
+def derived_class() -> dict[str, Any]:
+    """A class that follows from a DeviceClass."""
+    put_fleet()
+    return {"name": CLASS}
+
+
 ROWS = (
     replace(PAGE, route="claims:form", data={"form": KEY}),
     replace(FILE, route="claims:template-file", arrange=fleet),
@@ -58,4 +64,6 @@ ROWS = (
     replace(MINE, route="claims:withdraw", arrange=request_of_alice, bob=403),
     replace(MINE, route="claims:withdraw", method="post", arrange=withdrawn_request_of_alice, alice=409, bob=403),
     replace(PAGE, route="claims:claims"),
+    replace(PAGE, route="claims:gpu-classes"),
+    replace(PAGE, route="claims:gpu-class", arrange=derived_class),
 )
