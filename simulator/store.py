@@ -22,9 +22,13 @@ HISTORY: Final = 10_000  # changes that a watch can still start from
 
 
 class StoreError(DraError):
-    """A write or read that the store refuses; `reason` is the word of `metav1.StatusReason`."""
+    """A write or read that the store refuses; `reason` is the word of `metav1.StatusReason`, `name` the object's."""
 
     reason = "InternalError"
+
+    def __init__(self, message: str, *, name: str = "") -> None:
+        super().__init__(message)
+        self.name = name
 
 
 class NotFoundError(StoreError):
@@ -100,7 +104,7 @@ class Store:
         """The object, or NotFoundError in the API server's words."""
         found = self._objects.get(kind, {}).get((namespace, name))
         if found is None:
-            raise NotFoundError(f'{kind.qualified} "{name}" not found')
+            raise NotFoundError(f'{kind.qualified} "{name}" not found', name=name)
         return found
 
     def find(self, kind: Kind, name: str, namespace: str = "") -> Object | None:
@@ -126,7 +130,7 @@ class Store:
         meta = made["metadata"]
         key = (meta.get("namespace", ""), meta["name"])
         if key in self._objects.get(kind, {}):
-            raise AlreadyExistsError(f'{kind.qualified} "{meta["name"]}" already exists')
+            raise AlreadyExistsError(f'{kind.qualified} "{meta["name"]}" already exists', name=meta["name"])
         return self._keep(kind, key, "ADDED", made)
 
     def replace(self, kind: Kind, given: Object, *, subresource: str = "") -> Object:

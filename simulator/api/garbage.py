@@ -1,0 +1,88 @@
+"""What follows from a deletion: owned objects go too, a namespace empties, quotas count anew.
+
+A real cluster has controllers for this, a moment later; here it is done within the write that causes it.
+"""
+
+from __future__ import annotations
+
+from simulator import kinds
+from simulator.api.admission import recounted
+from simulator.kinds import KINDS, of_object
+from simulator.store import ConflictError, Object, Preconditions, Stamp, Store
+
+_MARK: str = "deletionTimestamp"
+
+
+def delete(
+    store: Store, target: Object, stamp: Stamp, conditions: Preconditions | None = None, grace_seconds: int = 0
+) -> Object:
+    """Delete one object and do what follows; gives its last state."""
+    kind = of_object(target["apiVersion"], target["kind"])
+    if kind is None:
+        raise ConflictError(f"{target['kind']} is not served")
+    key = _key(target)
+    if kind == kinds.NAMESPACE:
+        return _delete_namespace(store, target, stamp, conditions)
+    last = store.delete(kind, key, stamp, conditions, grace_seconds)
+    if store.find(kind, key[1], key[0]) is None:
+        _after_deletion(store, last, stamp)
+    return last
+
+
+def after_write(store: Store, before: Object, stored: Object, stamp: Stamp) -> Object:
+    """What follows from a replace: a quota counts anew; an object whose last finalizer went is gone."""
+    kind = of_object(stored["apiVersion"], stored["kind"])
+    if kind == kinds.RESOURCE_QUOTA and before.get("spec") != stored.get("spec"):
+        return recount(store, stored)
+    if kind is not None and _MARK in stored["metadata"] and store.find(kind, *reversed(_key(stored))) is None:
+        _after_deletion(store, stored, stamp)
+    return stored
+
+
+def recount(store: Store, quota: Object) -> Object:
+    """Write the quota's status as its controller does."""
+    return store.replace(kinds.RESOURCE_QUOTA, quota | {"status": recounted(store, quota)}, subresource="status")
+
+
+def _after_deletion(store: Store, gone: Object, stamp: Stamp) -> None:
+    for dependent in _dependents(store, gone["metadata"]["uid"]):
+        delete(store, dependent, stamp)
+    if namespace := gone["metadata"].get("namespace", ""):
+        for quota in store.all(kinds.RESOURCE_QUOTA, namespace):
+            recount(store, quota)
+        _finish_namespace(store, namespace, stamp)
+
+
+def _dependents(store: Store, uid: str) -> list[Object]:
+    """Objects whose only owner left is that one."""
+    found = []
+    for kind in KINDS:
+        for stored in store.all(kind):
+            owners = [owner["uid"] for owner in stored["metadata"].get("ownerReferences", ())]
+            if owners == [uid]:
+                found.append(stored)
+    return found
+
+
+def _delete_namespace(store: Store, namespace: Object, stamp: Stamp, conditions: Preconditions | None) -> Object:
+    name = namespace["metadata"]["name"]
+    marked = store.delete(kinds.NAMESPACE, ("", name), stamp, conditions, grace_seconds=1)
+    marked = store.replace(kinds.NAMESPACE, marked | {"status": {"phase": "Terminating"}}, subresource="status")
+    for kind in KINDS:
+        for stored in store.all(kind, name) if kind.namespaced else ():
+            if store.find(kind, stored["metadata"]["name"], name):
+                delete(store, stored, stamp)
+    _finish_namespace(store, name, stamp)
+    return marked
+
+
+def _finish_namespace(store: Store, name: str, stamp: Stamp) -> None:
+    found = store.find(kinds.NAMESPACE, name)
+    if found is None or _MARK not in found["metadata"]:
+        return
+    if not any(store.all(kind, name) for kind in KINDS if kind.namespaced):
+        store.delete(kinds.NAMESPACE, ("", name), stamp)
+
+
+def _key(stored: Object) -> tuple[str, str]:
+    return (stored["metadata"].get("namespace", ""), stored["metadata"]["name"])
