@@ -1,4 +1,4 @@
-"""Home, the device table and the device page. Each is one view for the page and for its live part."""
+"""Home, capacity, the device table and the device page. Each is one view for the page and for its live part."""
 
 from __future__ import annotations
 
@@ -75,6 +75,17 @@ def device(request: SignedInRequest, driver: str, pool: str, name: str) -> HttpR
         raise Http404(f"No device {name} of pool {pool} that you may see is published by {driver}.")
     context = {"detail": detail, "device": detail.view, "revision": selectors.revision()}
     return page_or_part(request, "gpuinventory/device.html", "gpuinventory/_device.html", context)
+
+
+@require_safe
+@signed_in
+def capacity(request: SignedInRequest) -> HttpResponse:
+    """What can be had now, class by class, and how the read model stands: numbers for everyone who is signed in."""
+    if is_unchanged(request):
+        return nothing_new()
+    found = selectors.capacity()
+    context = {"capacity": found, "kinds": selectors.kind_states(), "revision": found.revision}
+    return page_or_part(request, "gpuinventory/capacity.html", "gpuinventory/_capacity.html", context)
 
 
 @require_safe

@@ -32,6 +32,7 @@ _ITEMS = (
     ("My requests", "/requests/", "requests"),
     ("Claims", "/claims/", "claims"),
     ("GPU classes", "/gpu-classes/", "classes"),
+    ("Capacity", "/capacity/", "capacity"),
     ("Devices", "/devices/", "devices"),
 )
 

@@ -1,5 +1,6 @@
 """Reads of the inventory: frozen values, each in a pinned number of queries. What other apps may ask stands here."""
 
+from gpuinventory.selectors.capacity import Capacity, ClassCapacity, capacity, gpu_classes
 from gpuinventory.selectors.claims import (
     ClaimView,
     GivenDevice,
@@ -21,12 +22,14 @@ from gpuinventory.selectors.devices import (
     list_devices,
     unsettled_pools,
 )
-from gpuinventory.selectors.freshness import Freshness, freshness, revision
+from gpuinventory.selectors.freshness import Freshness, KindState, freshness, kind_states, revision
 from gpuinventory.selectors.nodes import NodeView
 from gpuinventory.selectors.totals import ProductTotals, ProfileTotals, totals_by_product, totals_by_profile
 
 __all__ = [
+    "Capacity",
     "ClaimView",
+    "ClassCapacity",
     "CounterView",
     "DeviceClassView",
     "DeviceDetail",
@@ -37,16 +40,20 @@ __all__ = [
     "Freshness",
     "GivenDevice",
     "HolderView",
+    "KindState",
     "NodeView",
     "ProductTotals",
     "ProfileTotals",
     "Segment",
     "TemplateView",
+    "capacity",
     "device_classes",
     "device_detail",
     "device_facts",
     "filter_choices",
     "freshness",
+    "gpu_classes",
+    "kind_states",
     "list_devices",
     "resource_claim",
     "resource_claim_template",

@@ -47,6 +47,59 @@ class Freshness:
         return f"No word from the cluster since {moment} ({_length(self.age)}). Showing the last known state."
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindState:
+    """How a kind's stream stands. `age` is the time since the last word from the cluster about it."""
+
+    kind: str
+    synced_at: datetime | None
+    age: timedelta
+    served: bool
+    old: bool
+    error: str
+
+    @property
+    def tone(self) -> Literal["live", "old", "never"]:
+        """The token of the badge."""
+        if self.synced_at is None or not self.served:
+            return "never"
+        return "old" if self.old else "live"
+
+    @property
+    def word(self) -> str:
+        """The state in two words at most."""
+        if not self.served:
+            return "not served"
+        if self.synced_at is None:
+            return "not read"
+        return "behind" if self.old else "live"
+
+    @property
+    def length(self) -> str:
+        """The age for people."""
+        return _length(self.age) if self.synced_at else "never"
+
+
+def kind_states() -> tuple[KindState, ...]:
+    """Every followed kind in the order in which they are followed. One query."""
+    cursors = {cursor.kind: cursor for cursor in StreamCursor.objects.filter(kind__in=KINDS)}
+    return tuple(_kind_state(kind, cursors.get(kind)) for kind in KINDS)
+
+
+def _kind_state(kind: str, cursor: StreamCursor | None) -> KindState:
+    synced_at = cursor.synced_at if cursor else None
+    age = timezone.now() - synced_at if synced_at else timedelta(0)
+    error = cursor.last_error if cursor else ""
+    return KindState(
+        kind=kind,
+        synced_at=synced_at,
+        age=age,
+        served=cursor.served if cursor else True,
+        old=bool(error) or age > timedelta(seconds=settings.SILENT_SECONDS),
+        error=error,
+    )
+
+
 def freshness() -> Freshness:
     """One query."""
     cursors = list(StreamCursor.objects.filter(kind__in=KINDS))

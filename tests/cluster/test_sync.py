@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from dra.kube.client import KubeClient
 from gpuinventory.models import AllocatedDevice, ClusterObject, Device, Pool, StreamCursor
-from gpuinventory.selectors import revision
+from gpuinventory.selectors import kind_states, revision
 from gpuinventory.services import lease
 from gpuinventory.services.stream import Stream, list_by_pages, run_stream
 from tests.cluster.chart import apply_roles
@@ -217,3 +217,22 @@ def test_rights_that_lack_are_told_in_the_server_s_own_words(cluster: Cluster) -
     error = StreamCursor.objects.get(kind="ResourceSlice").last_error
     assert 'User "portico:nobody" cannot' in error
     assert 'resource "resourceslices"' in error
+
+
+def test_a_kind_that_is_not_served_is_a_state_and_is_looked_at_again(run: Callable[..., bool]) -> None:
+    """No CRD for it is installed here."""
+    assert run("PhysicalGPU") is False
+    cursor = StreamCursor.objects.get(kind="PhysicalGPU")
+    assert (cursor.served, cursor.last_error, cursor.failures, cursor.lease_holder) == (False, "", 0, "")
+    assert cursor.synced_at and cursor.due_at and cursor.due_at > cursor.synced_at  # noqa: PT018 - types, then time
+    (state,) = (each for each in kind_states() if each.kind == "PhysicalGPU")
+    assert (state.word, state.error) == ("not served", "")
+
+
+@pytest.mark.parametrize(
+    "kind", ["DeviceTaintRule", "Node", "Pod", "ResourceQuota", "Namespace", "PriorityClass", "Event"]
+)
+def test_every_kind_that_kubernetes_has_is_listed_with_the_worker_s_rights(kind: str, run: Callable[..., bool]) -> None:
+    assert run(kind) is True
+    cursor = StreamCursor.objects.get(kind=kind)
+    assert (cursor.served, bool(cursor.resource_version), cursor.last_error) == (True, True, "")

@@ -14,7 +14,7 @@ import msgspec
 from dra.kube.responses import Header
 from dra.objects import OwnerReference, decode, encode
 from dra.slices import PoolContent, changes
-from gpuinventory.services.ingest import Seen
+from gpuinventory.services.ingest import Seen, ingest
 from nodedriver.inventory import take_inventory
 from tests.nodedriver.gpus import card
 
@@ -95,6 +95,22 @@ def node_object(name: str, *, unschedulable: bool = False, ready: bool = True, v
             },
         }
     ).encode()
+
+
+def device_class(name: str, expression: str) -> bytes:
+    """A DeviceClass with one selector."""
+    content = {
+        "metadata": {"name": name, "uid": f"uid-{name}", "resourceVersion": "1"},
+        "spec": {"selectors": [{"cel": {"expression": expression}}]},
+    }
+    return json.dumps(content).encode()
+
+
+def put_classes() -> None:
+    """Classes of whole cards, and one whose selector reads what no device has."""
+    whole = f'device.driver == "{DRIVER}" && device.attributes["{DRIVER}"].deviceType == "Physical"'
+    broken = f'device.attributes["{DRIVER}"].colour == "red"'
+    ingest("DeviceClass", seen([device_class("physical-gpu", whole), device_class("red-gpu", broken)]))
 
 
 def seen(bodies: Iterable[bytes]) -> list[Seen]:

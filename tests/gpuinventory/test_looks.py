@@ -11,11 +11,12 @@ from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from gpuinventory.kinds import KINDS
+from gpuinventory.selectors import held
 from gpuinventory.services import lease
 from gpuinventory.services.ingest import ingest
 from portal.models import User
 from tests.browser import Looks
-from tests.gpuinventory.fleet import DRIVER, claim, device, node_object, seen, slices_of
+from tests.gpuinventory.fleet import DRIVER, claim, device, node_object, put_classes, seen, slices_of
 from tests.portal_fixtures import PASSWORD, signed_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -39,6 +40,12 @@ def fleet(transactional_db: None) -> None:
         claim("ml-team", "by-hand"),
     ]
     ingest("ResourceClaim", seen(claims))
+
+
+@pytest.fixture(autouse=True)
+def _no_fleet_of_another_test() -> None:
+    """Tests come to the same revision with other rows."""
+    held.forget()
 
 
 def in_step() -> None:
@@ -106,6 +113,31 @@ def test_failing(open_as: Open, olga: User, looks: Looks) -> None:
     page.goto("/devices/")
     expect(page.get_by_text("No word from the cluster since")).to_be_visible()
     looks.at(page, "devices-failing")
+
+
+@pytest.mark.usefixtures("fleet")
+def test_capacity(open_as: Open, alice: User, olga: User, looks: Looks) -> None:
+    put_classes()
+    in_step()
+    lease.set_absent("PhysicalGPU", "test", timezone.now())
+    page = open_as(alice)
+    page.goto("/capacity/")
+    page.get_by_text("Read from the cluster").click()
+    looks.at(page, "capacity-full")
+    for kind in KINDS:
+        lease.keep(kind, "test", timezone.now() - timedelta(minutes=7))
+        lease.fail(kind, "test", timezone.now(), "no answer from https://10.0.0.1:6443: connection refused")
+    page = open_as(olga)
+    page.goto("/capacity/")
+    page.get_by_text("Read from the cluster").click()
+    expect(page.get_by_text("connection refused").first).to_be_visible()
+    looks.at(page, "capacity-failing")
+
+
+def test_capacity_empty(open_as: Open, alice: User, looks: Looks) -> None:
+    page = open_as(alice)
+    page.goto("/capacity/")
+    looks.at(page, "capacity-empty")
 
 
 def test_refusals(open_as: Open, alice: User, looks: Looks, faults: list[str]) -> None:
