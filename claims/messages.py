@@ -143,6 +143,40 @@ CATALOGUE: Mapping[Code, Sentences] = {
         "The class carries no resource name, and its own name has more than {most} characters.",
         "Choose the style with claims, or another class.",
     ),
+    Code.PASTED_SIZE: Sentences(
+        "The manifest has {size} bytes.", "At most {most} are read.", "Paste one workload only."
+    ),
+    Code.PASTED_YAML: Sentences(
+        "The manifest can't be read.", "Line {line}: {reason}.", "Correct the line, and paste it once more."
+    ),
+    Code.PASTED_DOCUMENTS: Sentences(
+        "The manifest holds more than one document.",
+        "A second one begins at line {line}.",
+        "Paste the one that holds the workload.",
+    ),
+    Code.PASTED_ALIAS: Sentences(
+        "The manifest uses an anchor or alias.",
+        "“{value}” at line {line} stands for another part of the text.",
+        "Write that part out.",
+    ),
+    Code.PASTED_LARGE: Sentences(
+        "The manifest is too deep or has too many values.",
+        "At line {line} it goes past {depth} levels or {nodes} values.",
+        "Paste one workload only.",
+    ),
+    Code.PASTED_KIND: Sentences(
+        "“{value}” is no workload that can be changed here.",
+        "Known are {known}, in their stable versions.",
+        "Paste one of these, or copy the lists from the files by hand.",
+    ),
+    Code.PASTED_SHAPE: Sentences(
+        "The manifest lacks {where}.", "It must be {wanted}.", "Add it, and paste it once more."
+    ),
+    Code.PASTED_NAMESPACE: Sentences(
+        "The manifest belongs to the namespace “{value}”.",
+        "The request is for {namespace}, and a pod finds claims of its own namespace only.",
+        "Choose that namespace above, or take the line out.",
+    ),
     Code.GUEST: Sentences(
         "{username} can't ask for GPUs yet.",
         "You are a member of no team, and namespaces belong to teams.",
@@ -217,6 +251,36 @@ CATALOGUE: Mapping[Code, Sentences] = {
         "The template {name} in {namespace} was not deleted.",
         "It is no longer the one of this request: another one was made under the same name.",
         "Look at it first; delete it with kubectl if it should go.",
+    ),
+    Code.SELECTOR_UNFIT: Sentences(
+        "Selector {number} can't be used.",
+        "The API server would refuse it: {error}",
+        "Change it; the check below says what it matches.",
+    ),
+    Code.CONFIG_SHAPE: Sentences(
+        "The configuration can't be read.",
+        "It is JSON, a list as in a DeviceClass: {error}",
+        "Correct it, or leave it empty.",
+    ),
+    Code.DEVICE_CLASS_TAKEN: Sentences(
+        "The DeviceClass {name} exists already and does not belong to this class.",
+        "A class that makes its own DeviceClass gives it its own name, and one that others use is never taken over.",
+        "Choose another name, or let the class name the existing DeviceClass.",
+    ),
+    Code.GPU_CLASS_EXISTS: Sentences(
+        "A class {name} exists already.",
+        "The API server says: “{upstream}”",
+        "Choose another name, or change the class that exists.",
+    ),
+    Code.GPU_CLASS_CHANGED: Sentences(
+        "Nothing was stored: {name} was changed while you looked at it.",
+        "The API server says: “{upstream}”",
+        "Open it again and repeat your change.",
+    ),
+    Code.GPU_CLASS_NOT_THERE: Sentences(
+        "There is no {name} to be changed.",
+        "The API server says: “{upstream}”",
+        "If the cluster does not know the kind GPUClass, apply the files in the chart's folder crds first.",
     ),
 }
 

@@ -50,6 +50,16 @@ class Code(StrEnum):
     STYLE_UNSAYABLE = "style.unsayable", "label"
     STYLE_NO_NAME = "style.no_name", "device_class", "most"
 
+    # A manifest that was pasted.
+    PASTED_SIZE = "pasted.size", "size", "most"
+    PASTED_YAML = "pasted.yaml", "line", "reason"
+    PASTED_DOCUMENTS = "pasted.documents", "line"
+    PASTED_ALIAS = "pasted.alias", "line", "value"
+    PASTED_LARGE = "pasted.large", "line", "depth", "nodes"
+    PASTED_KIND = "pasted.kind", "value", "known"
+    PASTED_SHAPE = "pasted.shape", "where", "wanted"
+    PASTED_NAMESPACE = "pasted.namespace", "value", "namespace"
+
     # The submit as a whole.
     GUEST = "person.guest", "username"
     FORM_KEY = "form.key"
@@ -70,6 +80,14 @@ class Code(StrEnum):
     NOT_YOURS = "withdraw.not_yours", "author", "name"
     NOT_THERE = "withdraw.not_there", "name", "state"
     REPLACED = "withdraw.replaced", "name", "namespace"
+
+    # Classes of the catalogue.
+    SELECTOR_UNFIT = "gpuclass.selector", "number", "error"
+    CONFIG_SHAPE = "gpuclass.config", "error"
+    DEVICE_CLASS_TAKEN = "gpuclass.device_class_taken", "name"
+    GPU_CLASS_EXISTS = "gpuclass.exists", "name", "upstream"
+    GPU_CLASS_CHANGED = "gpuclass.changed", "name", "upstream"
+    GPU_CLASS_NOT_THERE = "gpuclass.not_there", "name", "upstream"
 
 
 @dataclass(frozen=True, slots=True)

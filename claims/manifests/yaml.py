@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-type Value = str | int | bool | Sequence[Value] | Mapping[str, Value]
+type Scalar = str | int | float | None
+type Value = Scalar | Sequence[Value] | Mapping[str, Value]
 
 # A letter first rules out numbers, times, `.inf`, `~`, `---` and every indicator; a colon only inside a word is no key.
 _BARE = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_./:]+[A-Za-z0-9]+)*")
@@ -32,7 +33,7 @@ def _mapping(value: Mapping[str, Value]) -> Iterator[str]:
 def _entry(head: str, value: Value) -> Iterator[str]:
     """`head` with its value: on the same line if it has one, else below."""
     match value:
-        case str() | bool() | int():
+        case str() | int() | float() | None:
             yield from _scalar_entry(head, value)
         case Mapping() if value:
             yield head
@@ -61,7 +62,7 @@ def _item(value: Value) -> Iterator[str]:
             yield from _entry("-", value)
 
 
-def _scalar_entry(head: str, value: str | int) -> Iterator[str]:
+def _scalar_entry(head: str, value: Scalar) -> Iterator[str]:
     if isinstance(value, str) and _is_block(value):
         yield f"{head} |-"
         yield from (f"  {line}" for line in value.split("\n"))
@@ -69,8 +70,10 @@ def _scalar_entry(head: str, value: str | int) -> Iterator[str]:
         yield f"{head} {_scalar(value)}"
 
 
-def _scalar(value: str | int) -> str:
+def _scalar(value: Scalar) -> str:
     match value:
+        case None:
+            return "null"
         case bool():
             return "true" if value else "false"
         case str():

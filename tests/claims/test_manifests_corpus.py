@@ -9,8 +9,8 @@ from zipfile import ZipFile
 import pytest
 import yaml
 
-from claims.archive import archive
 from claims.manifests import File, render
+from claims.services.archive import archive
 from claims.wish import Wish, judge, read, write
 from tests.claims.corpus import BOUNDS, CLASSES, NAMESPACE, wishes
 from tests.cluster.api import Api
