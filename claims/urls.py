@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from claims.views import claims, form, gpuclasses, requests
+from claims.views import claims, form, gpuclasseditor, gpuclasses, requests
 
 app_name = "claims"
 
@@ -19,5 +19,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("requests/<int:pk>/withdraw/", requests.withdraw_request, name="withdraw"),
     path("claims/", claims.claims, name="claims"),
     path("gpu-classes/", gpuclasses.gpu_classes, name="gpu-classes"),
+    path("gpu-classes/+new/", gpuclasseditor.new, name="gpu-class-new"),
     path("gpu-classes/<str:name>/", gpuclasses.gpu_class, name="gpu-class"),
+    path("gpu-classes/<str:name>/edit/", gpuclasseditor.edit, name="gpu-class-edit"),
+    path("gpu-classes/<str:name>/delete/", gpuclasseditor.delete, name="gpu-class-delete"),
 ]

@@ -21,21 +21,20 @@ from dra.kube.requests import Person
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What was tried on a template, and as whom."""
+    """What was tried on a template or another resource, and as whom; `namespace` "" for one of the whole cluster."""
 
     verb: str
     person: Person
     namespace: str
     name: str
+    resource: str = "resourceclaimtemplates.resource.k8s.io"
 
     @property
     def check(self) -> str:
         """The command by which an administrator sees whether the person may."""
         groups = "".join(f" --as-group={group}" for group in self.person.groups)
-        return (
-            f"kubectl auth can-i {self.verb} resourceclaimtemplates.resource.k8s.io "
-            f"--namespace={self.namespace} --as={self.person.username}{groups}"
-        )
+        space = f" --namespace={self.namespace}" if self.namespace else ""
+        return f"kubectl auth can-i {self.verb} {self.resource}{space} --as={self.person.username}{groups}"
 
 
 def refusal_of(error: KubeError, attempt: Attempt) -> Refusal:

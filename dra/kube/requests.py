@@ -139,12 +139,13 @@ def merge_patch(resource: Resource, name: str, body: bytes, *, namespace: str = 
     return Request("PATCH", path, _WRITE, (("Content-Type", "application/merge-patch+json"),), body)
 
 
-def apply(path: str, body: bytes, *, manager: str) -> Request:
+def apply(path: str, body: bytes, *, manager: str, dry_run: bool = False) -> Request:
     """Server-side apply of our own fields to the object at that path (`path_of`), as that field manager.
 
     Conflicts are taken over: what we apply is ours alone.
     """
-    query = (("fieldManager", manager), ("force", "true"), ("fieldValidation", "Strict"))
+    dry = "All" if dry_run else ""
+    query = _given((("fieldManager", manager), ("force", "true"), ("fieldValidation", "Strict"), ("dryRun", dry)))
     return Request("PATCH", path, query, (("Content-Type", "application/apply-patch+yaml"),), body)
 
 

@@ -3,7 +3,7 @@
 Everything follows from a snapshot of the fleet and the GPUClass objects; nothing here reads rows or the cluster.
 """
 
-from gpuinventory.gpuclasses.derive import derive
+from gpuinventory.gpuclasses.derive import derive, expressions_of
 from gpuinventory.gpuclasses.fleetshapes import FleetShape, shapes_of
 from gpuinventory.gpuclasses.lint import Check, Finding, FindingCode, check
 from gpuinventory.gpuclasses.numbers import Numbers, numbers_of
@@ -21,6 +21,7 @@ __all__ = [
     "Traits",
     "check",
     "derive",
+    "expressions_of",
     "numbers_of",
     "shapes_of",
     "traits_of",

@@ -7,7 +7,7 @@ from typing import Any
 
 from claims.lifecycle import State
 from portal.models import Team, User
-from tests.claims.rows import CLASS, KEY, QUERY, gpu_request, put_fleet
+from tests.claims.rows import CLASS, KEY, QUERY, gpu_request, put_fleet, put_gpu_class
 from tests.portal.routetable import Row
 
 WISH = dict(pair.split("=") for pair in QUERY.split("&")) | {"form": KEY}
@@ -15,6 +15,7 @@ WISH = dict(pair.split("=") for pair in QUERY.split("&")) | {"form": KEY}
 MINE = Row(route="", alice=200, bob=200, charlie=404, operator=404, guest=404, anonymous=302)
 # A file of a wish in ml-team: for others it is a wish in a namespace that is not theirs.
 FILE = Row(route="", data=WISH, alice=200, bob=200, charlie=422, operator=422, guest=422, anonymous=302)
+OPERATORS = Row(route="", alice=403, bob=403, charlie=403, operator=200, guest=403, anonymous=302)
 # Everybody who is signed in has the page; without a team it says how to get access.
 PAGE = Row(route="", alice=200, bob=200, charlie=200, operator=200, guest=200, anonymous=302)
 
@@ -42,6 +43,13 @@ def derived_class() -> dict[str, Any]:
     return {"name": CLASS}
 
 
+def class_of_an_operator() -> dict[str, Any]:
+    """A GPUClass in the read model."""
+    put_fleet()
+    put_gpu_class("training")
+    return {"name": "training"}
+
+
 ROWS = (
     replace(PAGE, route="claims:form", data={"form": KEY}),
     replace(FILE, route="claims:template-file", arrange=fleet),
@@ -66,4 +74,8 @@ ROWS = (
     replace(PAGE, route="claims:claims"),
     replace(PAGE, route="claims:gpu-classes"),
     replace(PAGE, route="claims:gpu-class", arrange=derived_class),
+    replace(OPERATORS, route="claims:gpu-class-new"),
+    replace(OPERATORS, route="claims:gpu-class-new", method="post"),
+    replace(OPERATORS, route="claims:gpu-class-edit", arrange=class_of_an_operator),
+    replace(OPERATORS, route="claims:gpu-class-delete", arrange=class_of_an_operator),
 )

@@ -15,6 +15,7 @@ from gpuinventory.kinds import KINDS
 from gpuinventory.models import StreamCursor
 from gpuinventory.services.ingest import ingest
 from portal.models import Team, User
+from tests.cluster.gpuclasses import gpu_class
 from tests.gpuinventory import fleet
 
 CLASS = "physical-gpu"
@@ -81,3 +82,10 @@ def gpu_request(
 def claims_from(key: str, namespace: str, names: Iterable[str], **more: Any) -> list[bytes]:
     """Claims made from the template of the request with that number."""
     return [fleet.claim(namespace, name, labels={REQUEST_LABEL: key}, **more) for name in names]
+
+
+def put_gpu_class(name: str, **spec: Any) -> None:
+    """A GPUClass is in the read model, for the DeviceClass of most tests if nothing else is said."""
+    body = gpu_class(name, **({"deviceClass": {"name": CLASS}} | spec))
+    body["metadata"] |= {"uid": f"uid-{name}", "resourceVersion": "1"}
+    put("GPUClass", json.dumps(body).encode())

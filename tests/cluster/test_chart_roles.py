@@ -30,6 +30,7 @@ RESOURCES = (
     *(f"/{name}" for name in ("events", "resourcequotas", "serviceaccounts", "serviceaccounts/token")),
     *(f"/{name}" for name in ("users", "groups")),
     *(f"rbac.authorization.k8s.io/{name}" for name in ("roles", "rolebindings", "clusterroles", "clusterrolebindings")),
+    "portico.dev/gpuclasses",
     "apps/deployments",
     "batch/jobs",
     "admissionregistration.k8s.io/validatingadmissionpolicies",
@@ -49,6 +50,18 @@ FLEET = {
     "resource.k8s.io/resourceclaims": READ,
     "resource.k8s.io/resourceclaimtemplates": READ,
     "/nodes": READ,
+}
+FOLLOWED = FLEET | {
+    "resource.k8s.io/devicetaintrules": READ,
+    "/pods": READ,
+    "/namespaces": READ,
+    "/events": READ,
+    "/resourcequotas": READ,
+    "portico.dev/gpuclasses": READ,
+}
+OPERATED = FLEET | {
+    "resource.k8s.io/deviceclasses": f"{READ} create patch delete",
+    "portico.dev/gpuclasses": f"{READ} create patch delete",
 }
 DRIVER = {
     "resource.k8s.io/resourceclaims": "get",
@@ -138,7 +151,7 @@ def rights(cluster: Cluster, accounts: ServiceAccounts, subject: Subject, namesp
         (WEB, TRAIN, {}),
         (MPSD, "", {}),
         (MPSD, "chart-system", {}),
-        (WORKER, "", FLEET),
+        (WORKER, "", FOLLOWED),
         (NODE_DRIVER, "", DRIVER),
         (ALICE, TRAIN, TEAM),
         (ALICE, SERVE, TEAM),
@@ -148,7 +161,7 @@ def rights(cluster: Cluster, accounts: ServiceAccounts, subject: Subject, namesp
         (CHARLIE, SEARCH, TEAM),
         (CHARLIE, TRAIN, {}),
         (GUEST, TRAIN, {}),
-        (OPERATOR, "", FLEET),
+        (OPERATOR, "", OPERATED),
     ],
     ids=lambda value: value.name if isinstance(value, Subject) else value if isinstance(value, str) else "",
 )

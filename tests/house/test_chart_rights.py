@@ -16,6 +16,8 @@ pytestmark = pytest.mark.programs
 Rule = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 ANY_NAME: tuple[str, ...] = ()
 
+CATALOGUE = tuple(f"impersonate-on:user-info:{verb}" for verb in ("create", "delete", "get", "patch"))
+
 # Each role of ALL_ON, written by hand: API groups, resources, verbs, resource names.
 RULES: dict[str, set[Rule]] = {
     "gpus-portico-person": {
@@ -47,14 +49,20 @@ RULES: dict[str, set[Rule]] = {
         ),
         (("",), ("pods",), ("impersonate-on:user-info:get", "impersonate-on:user-info:list"), ANY_NAME),
     },
+    "gpus-portico-as-operator": {
+        (("portico.dev",), ("gpuclasses",), CATALOGUE, ANY_NAME),
+        (("resource.k8s.io",), ("deviceclasses",), CATALOGUE, ANY_NAME),
+    },
     "gpus-portico-worker": {
         (
             ("resource.k8s.io",),
-            ("deviceclasses", "resourceclaims", "resourceclaimtemplates", "resourceslices"),
+            ("deviceclasses", "devicetaintrules", "resourceclaims", "resourceclaimtemplates", "resourceslices"),
             ("get", "list", "watch"),
             ANY_NAME,
         ),
-        (("",), ("nodes",), ("get", "list", "watch"), ANY_NAME),
+        (("",), ("events", "namespaces", "nodes", "pods", "resourcequotas"), ("get", "list", "watch"), ANY_NAME),
+        (("scheduling.k8s.io",), ("priorityclasses",), ("get", "list", "watch"), ANY_NAME),
+        (("portico.dev",), ("gpuclasses", "physicalgpus"), ("get", "list", "watch"), ANY_NAME),
     },
     "gpus-portico-driver": {
         (("resource.k8s.io",), ("resourceclaims",), ("get",), ANY_NAME),
@@ -92,12 +100,15 @@ RULES: dict[str, set[Rule]] = {
             ANY_NAME,
         ),
         (("",), ("nodes",), ("get", "list", "watch"), ANY_NAME),
+        (("portico.dev",), ("gpuclasses",), ("create", "delete", "get", "list", "patch", "watch"), ANY_NAME),
+        (("resource.k8s.io",), ("deviceclasses",), ("create", "delete", "patch"), ANY_NAME),
     },
 }
 
 # Who holds which role where; "" is the whole cluster.
 BINDINGS = {
     ("", "gpus-portico-person", "gpus:portico-web"),
+    ("", "gpus-portico-as-operator", "gpus:portico-web"),
     ("", "gpus-portico-worker", "gpus:portico-worker"),
     ("", "gpus-portico-driver", "gpus:portico-driver"),
     ("", "gpus-portico-operators", "oidc:operators"),
