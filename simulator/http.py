@@ -101,13 +101,15 @@ class Application:
         while (left := end - time.monotonic()) > 0 and not gone.done():
             heard = asyncio.ensure_future(stream.heard.wait())
             both: set[asyncio.Future[Any]] = {heard, gone}
-            await asyncio.wait(both, timeout=min(left, _BOOKMARK_SECONDS), return_when=asyncio.FIRST_COMPLETED)
+            quiet = min(left, _BOOKMARK_SECONDS)
+            woken, _ = await asyncio.wait(both, timeout=quiet, return_when=asyncio.FIRST_COMPLETED)
             heard.cancel()
             with self.lock:
-                lines = stream.taken()
-                bookmark = b"" if lines or not stream.watch.bookmarks else stream.watch.bookmark(self._version)
-            if not gone.done():
-                await send(_part(lines or bookmark))
+                part = stream.taken()
+                if not woken and not part and stream.watch.bookmarks:
+                    part = stream.watch.bookmark(self._version)
+            if part and not gone.done():
+                await send(_part(part))
 
     @property
     def _version(self) -> int:

@@ -162,7 +162,7 @@ class Store:
         With `grace_seconds` it is marked too and stays until it is deleted with none, as a pod that a kubelet runs.
         """
         before = self.get(kind, key[1], key[0])
-        _hold_preconditions(kind, before, preconditions or Preconditions())
+        _hold_deletion(kind, before, preconditions or Preconditions())
         meta = before["metadata"]
         if "deletionTimestamp" in meta:
             grace_seconds = min(grace_seconds, meta["deletionGracePeriodSeconds"])
@@ -261,4 +261,21 @@ def _hold_preconditions(kind: Kind, stored: Object, asked: Preconditions) -> Non
     if asked.resource_version and asked.resource_version != meta["resourceVersion"]:
         raise ConflictError(
             f"{start}the object has been modified; please apply your changes to the latest version and try again"
+        )
+
+
+def _hold_deletion(kind: Kind, stored: Object, asked: Preconditions) -> None:
+    """ConflictError as `_hold_preconditions`, in the words of apiserver/pkg/registry/rest/delete.go."""
+    meta = stored["metadata"]
+    group = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
+    start = f'Operation cannot be fulfilled on {group} "{meta["name"]}": '
+    if asked.uid and asked.uid != meta["uid"]:
+        raise ConflictError(
+            f"{start}the UID in the precondition ({asked.uid}) does not match the UID in record ({meta['uid']}). "
+            "The object might have been deleted and then recreated"
+        )
+    if asked.resource_version and asked.resource_version != meta["resourceVersion"]:
+        raise ConflictError(
+            f"{start}the ResourceVersion in the precondition ({asked.resource_version}) does not match the "
+            f"ResourceVersion in record ({meta['resourceVersion']}). The object might have been modified"
         )

@@ -70,7 +70,9 @@ def applied(schema: Schema, kind: Kind, live: Object | None, given: Object, mana
     held = owners.get(mine, set())
     others = {owner: paths - contested for owner, paths in owners.items() if owner != mine}
     merged = _merge(schema, schema.root(kind), base, _without_managers(given))
-    for path in sorted(held - wanted.keys() - {each for paths in others.values() for each in paths}, key=len):
+    given_up = held - wanted.keys() - {each for paths in others.values() for each in paths}
+    # An item goes before its fields: its key fields say which one it is.
+    for path in sorted(given_up, key=lambda path: (path[-1] != ".", len(path))):
         merged = _removed(schema, schema.root(kind), merged, path)
     after = {**merged, "apiVersion": kind.api_version, "kind": kind.kind}
     return _managed(after, others | {mine: set(wanted)}, {mine: manager.now}, kind, live)

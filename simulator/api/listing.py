@@ -120,7 +120,7 @@ def watch(store: Store, place: Place, query: Mapping[str, str]) -> Watch:
     version = whole_number(query, "resourceVersion")
     initial = is_true(query, "sendInitialEvents")
     bookmarks = is_true(query, "allowWatchBookmarks")
-    _hold_initial_events(query, initial=initial)
+    _hold_initial_events(query)
     matches = matcher(place, query)
     seconds = float(whole_number(query, "timeoutSeconds") or _LONGEST)
     opened = Watch(
@@ -139,7 +139,7 @@ def watch(store: Store, place: Place, query: Mapping[str, str]) -> Watch:
     return replace(opened, first=tuple(line for line in lines if line))
 
 
-def _hold_initial_events(query: Mapping[str, str], *, initial: bool) -> None:
+def _hold_initial_events(query: Mapping[str, str]) -> None:
     """ApiError 422 for combinations that apimachinery's ValidateListOptions refuses."""
     match, given = query.get("resourceVersionMatch", ""), "sendInitialEvents" in query
     if given and match != "NotOlderThan":
@@ -150,8 +150,6 @@ def _hold_initial_events(query: Mapping[str, str], *, initial: bool) -> None:
         raise _forbidden(
             "resourceVersionMatch", "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
         )
-    if initial and not is_true(query, "allowWatchBookmarks"):
-        raise _forbidden("sendInitialEvents", "sendInitialEvents is forbidden without allowWatchBookmarks")
 
 
 def _forbidden(field: str, why: str) -> ApiError:

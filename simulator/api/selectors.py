@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from dra.names import is_label_key, is_label_value
 from simulator import kinds
 from simulator.api.failures import ApiError
 from simulator.kinds import Kind
@@ -50,6 +51,8 @@ def _requirement(part: str) -> Callable[[Mapping[str, str]], bool]:
     for sign in ("!=", "==", "="):
         if sign in part:
             key, value = (each.strip() for each in part.split(sign, 1))
+            if not is_label_key(key) or not is_label_value(value):
+                break
             return _equality(key, value, wanted=sign != "!=")
     if re.fullmatch(r"!\s*[\w./-]+", part):
         absent = part[1:].strip()

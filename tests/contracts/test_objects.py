@@ -185,7 +185,7 @@ def test_a_delete_may_name_which_object_it_means(door: Door) -> None:
     options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": "another"}}
     reply = door.send("DELETE", f"{claims(door)}/one", options)
     assert (reply.code, reply.body["reason"]) == (409, "Conflict")
-    assert "Precondition failed: UID in precondition: another" in reply.body["message"]
+    assert "the UID in the precondition (another) does not match the UID in record" in reply.body["message"]
     assert door.send("DELETE", f"{claims(door)}/one").code == 200
     assert door.send("GET", f"{claims(door)}/one").code == 404
 

@@ -1,0 +1,94 @@
+"""What both API servers promise of pods, owners and namespaces."""
+
+import uuid
+from typing import Any
+
+from tests.contracts.conftest import Door
+from tests.contracts.test_objects import claim, claims
+
+
+def pods(door: Door) -> str:
+    return f"/api/v1/namespaces/{door.namespace}/pods"
+
+
+def pod(name: str = "p", **spec: Any) -> dict[str, Any]:
+    container = {"name": "main", "image": "none.example.com/none:1"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {"containers": [container], "schedulerName": "nobody", "automountServiceAccountToken": False, **spec},
+    }
+
+
+def make_account(door: Door) -> None:
+    body = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
+    door.send("POST", f"/api/v1/namespaces/{door.namespace}/serviceaccounts", body)
+
+
+def test_a_pod_waits_with_its_defaults(door: Door) -> None:
+    make_account(door)
+    reply = door.send("POST", pods(door), pod())
+    assert reply.code == 201, reply.body
+    assert reply.body["status"]["phase"] == "Pending"
+    assert (reply.body["spec"]["restartPolicy"], reply.body["spec"]["terminationGracePeriodSeconds"]) == ("Always", 30)
+
+
+def test_a_pod_without_containers_or_with_a_claim_it_lacks_is_invalid(door: Door) -> None:
+    make_account(door)
+    assert door.send("POST", pods(door), pod(containers=[])).code == 422
+    body = pod()
+    body["spec"]["containers"][0]["resources"] = {"claims": [{"name": "gpu"}]}
+    reply = door.send("POST", pods(door), body)
+    assert reply.code == 422
+    assert "spec.containers[0].resources.claims[0]" in reply.body["message"]
+
+
+def test_binding_puts_a_pod_on_a_node_once(door: Door) -> None:
+    make_account(door)
+    door.send("POST", pods(door), pod())
+    body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n1"}}
+    assert door.send("POST", f"{pods(door)}/p/binding", body).code == 201
+    bound = door.send("GET", f"{pods(door)}/p").body
+    assert bound["spec"]["nodeName"] == "n1"
+    scheduled = [each["status"] for each in bound["status"]["conditions"] if each["type"] == "PodScheduled"]
+    assert scheduled == ["True"]
+    again = door.send("POST", f"{pods(door)}/p/binding", body)
+    assert (again.code, 'is already assigned to node "n1"' in again.body["message"]) == (409, True)
+    held = door.send("DELETE", f"{pods(door)}/p").body
+    assert (held["metadata"]["deletionGracePeriodSeconds"], "deletionTimestamp" in held["metadata"]) == (30, True)
+    assert door.send("DELETE", f"{pods(door)}/p?gracePeriodSeconds=0").code == 200
+    assert door.send("GET", f"{pods(door)}/p").code == 404
+
+
+def test_pods_are_selected_by_node(door: Door) -> None:
+    make_account(door)
+    door.send("POST", pods(door), pod("a", nodeName="n1"))
+    door.send("POST", pods(door), pod("b"))
+    reply = door.send("GET", f"{pods(door)}?fieldSelector=spec.nodeName%3Dn1")
+    assert [item["metadata"]["name"] for item in reply.body["items"]] == ["a"]
+
+
+def test_what_a_deleted_object_owned_goes_too(door: Door) -> None:
+    owner = door.send("POST", claims(door), claim("owner")).body
+    reference = {
+        "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "name": "owner", "uid": owner["metadata"]["uid"],
+    }  # fmt: skip
+    door.send("POST", claims(door), claim("owned", ownerReferences=[reference]))
+    door.send("DELETE", f"{claims(door)}/owner")
+    door.settle(lambda: door.send("GET", f"{claims(door)}/owned").code == 404)
+
+
+def test_a_deleted_namespace_takes_its_objects_along(door: Door) -> None:
+    name = f"going-{uuid.uuid4().hex[:8]}"
+    door.send("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    path = f"/apis/resource.k8s.io/v1/namespaces/{name}/resourceclaims"
+    door.send("POST", path, claim("held", finalizers=["example.com/hold"]))
+    door.send("DELETE", f"/api/v1/namespaces/{name}")
+    assert door.send("GET", f"/api/v1/namespaces/{name}").body["status"]["phase"] == "Terminating"
+    refused = door.send("POST", path, claim("late"))
+    assert (refused.code, "because it is being terminated" in refused.body["message"]) == (403, True)
+    door.settle(lambda: "deletionTimestamp" in door.send("GET", f"{path}/held").body["metadata"])
+    merge = {"Content-Type": "application/merge-patch+json"}
+    door.send("PATCH", f"{path}/held", {"metadata": {"finalizers": None}}, merge)
+    door.settle(lambda: door.send("GET", f"/api/v1/namespaces/{name}").code == 404)

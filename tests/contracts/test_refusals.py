@@ -1,0 +1,79 @@
+"""What the simulator does not do, it refuses with a code that clients know; what both refuse, they refuse alike."""
+
+import pytest
+
+from tests.contracts.conftest import Door, SimulatorDoor
+from tests.contracts.test_objects import claim, claims
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/v1/namespaces/contract/configmaps",
+        "/api/v1/namespaces/contract/secrets",
+        "/apis/apps/v1/daemonsets",
+        "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+        "/apis/resource.k8s.io/v1beta1/resourceclaims",
+        "/openapi/v3",
+    ],
+)
+def test_other_kinds_are_not_there(simulator_door: SimulatorDoor, path: str) -> None:
+    reply = simulator_door.send("GET", path)
+    assert (reply.code, reply.body["reason"]) == (404, "NotFound")
+    assert reply.body["message"] == "the server could not find the requested resource"
+
+
+@pytest.mark.parametrize("subresource", ["eviction", "log", "exec", "ephemeralcontainers", "resize"])
+def test_other_subresources_are_not_there(simulator_door: SimulatorDoor, subresource: str) -> None:
+    path = f"/api/v1/namespaces/{simulator_door.namespace}/pods/p/{subresource}"
+    assert simulator_door.send("POST", path, {}).code == 404
+
+
+def test_other_encodings_are_refused(simulator_door: SimulatorDoor) -> None:
+    door = simulator_door
+    protobuf = "application/vnd.kubernetes.protobuf"
+    assert door.send("GET", claims(door), headers={"Accept": protobuf}).code == 406
+    assert (
+        door.send("GET", claims(door), headers={"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}).code == 406
+    )
+    assert door.send("GET", claims(door), headers={"Accept": f"{protobuf}, application/json"}).code == 200
+    assert door.send("POST", claims(door), b"k8s\x00", {"Content-Type": protobuf}).code == 415
+
+
+def test_other_deletions_are_refused(simulator_door: SimulatorDoor) -> None:
+    door = simulator_door
+    door.send("POST", claims(door), claim())
+    for policy in ("Foreground", "Orphan"):
+        reply = door.send("DELETE", f"{claims(door)}/one?propagationPolicy={policy}")
+        assert (reply.code, f"propagationPolicy {policy} is not done" in reply.body["message"]) == (400, True)
+    assert door.send("GET", f"{claims(door)}/one").code == 200
+
+
+def test_directives_of_strategic_patches_are_refused(simulator_door: SimulatorDoor) -> None:
+    door = simulator_door
+    door.send("POST", claims(door), claim())
+    body = {"metadata": {"$setElementOrder/finalizers": ["a"]}}
+    media = {"Content-Type": "application/strategic-merge-patch+json"}
+    assert door.send("PATCH", f"{claims(door)}/one", body, media).code == 400
+
+
+def test_yaml_bombs_are_refused(simulator_door: SimulatorDoor) -> None:
+    bomb = b"a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"
+    reply = simulator_door.send("POST", claims(simulator_door), bomb, {"Content-Type": "application/yaml"})
+    assert (reply.code, "aliases" in reply.body["message"]) == (400, True)
+
+
+def test_a_body_over_three_mebibytes_is_refused(door: Door) -> None:
+    assert door.send("POST", claims(door), b" " * (3 * 1024 * 1024 + 1)).code == 413
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"null", b"1", b"\xff", b'{"metadata": 1}'])
+def test_what_is_no_object_is_a_bad_request(door: Door, body: bytes) -> None:
+    assert door.send("POST", claims(door), body).code == 400
+
+
+def test_a_namespace_that_is_missing_takes_nothing(door: Door) -> None:
+    path = "/apis/resource.k8s.io/v1/namespaces/nowhere-at-all/resourceclaims"
+    reply = door.send("POST", path, claim())
+    assert (reply.code, reply.body["message"]) == (404, 'namespaces "nowhere-at-all" not found')
