@@ -7,19 +7,24 @@ order of driver and name, and read after: the later one sees what the earlier on
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from dataclasses import fields
+from operator import attrgetter
+from typing import Final
+
+from django.db import connection
 
 from dra.kube.requests import RESOURCE_SLICES
 from dra.objects import DeviceRequestAllocationResult, ResourceSlice
 from dra.pools import Pool as PublishedPool
 from dra.pools import PoolID, read_pools
 from gpuinventory.models import AllocatedDevice, ClusterObject, CounterSet, Device, Pool
-from gpuinventory.projection import Projection, project
+from gpuinventory.projection import DeviceRow, Projection, project
 from gpuinventory.services.reading import read_object
 
 NOT_PUBLISHED = "missing"
 BATCH = 200
+_COLUMNS: Final = tuple(field.name for field in fields(DeviceRow))
+_values: Final = attrgetter(*_COLUMNS)
 
 
 def project_pools(pool_ids: Iterable[PoolID]) -> None:
@@ -95,19 +100,32 @@ def _write_pool(row: Pool, published: PublishedPool | None) -> None:
 
 def _write_devices(pool: Pool, projection: Projection) -> None:
     existing = {row.name: row for row in pool.devices.all()}
-    wanted = {row.name: asdict(row) for row in projection.devices}
-    pool.devices.filter(name__in=existing.keys() - wanted.keys()).delete()
-    new = [Device(pool=pool, **columns) for name, columns in wanted.items() if name not in existing]
-    changes = {name: _set(existing[name], columns) for name, columns in wanted.items() if name in existing}
+    wanted = {row.name: row for row in projection.devices}
+    if existing.keys() - wanted.keys():
+        pool.devices.filter(name__in=existing.keys() - wanted.keys()).delete()
+    changes = {name: _set(existing[name], row) for name, row in wanted.items() if name in existing}
     columns = sorted(set[str]().union(*changes.values()))
-    Device.objects.bulk_create(new, batch_size=BATCH)
+    _insert_devices(pool, [row for name, row in wanted.items() if name not in existing])
     if columns:
         Device.objects.bulk_update([existing[name] for name in changes if changes[name]], columns, batch_size=BATCH)
 
 
-def _set(row: Device, columns: Mapping[str, Any]) -> set[str]:
+def _insert_devices(pool: Pool, rows: Sequence[DeviceRow]) -> None:
+    """Without model instances: a first fill writes a million rows, and they are most of its time."""
+    if not rows:
+        return
+    names = ", ".join(map(connection.ops.quote_name, ("pool_id", *_COLUMNS)))
+    marks = ", ".join(["%s"] * (len(_COLUMNS) + 1))
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            f"INSERT INTO {connection.ops.quote_name(Device._meta.db_table)} ({names}) VALUES ({marks})",  # noqa: S608, SLF001 - our own names
+            [(pool.pk, *_values(row)) for row in rows],
+        )
+
+
+def _set(row: Device, wanted: DeviceRow) -> set[str]:
     """Set the columns that differ; their names."""
-    different = {name: value for name, value in columns.items() if getattr(row, name) != value}
+    different = {name: getattr(wanted, name) for name in _COLUMNS if getattr(row, name) != getattr(wanted, name)}
     for name, value in different.items():
         setattr(row, name, value)
     return set(different)
