@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from claims.refusals import quoted
 from claims.services.fit import Fit, Outcome
 from claims.views.fitwords import miss_words, nodes_words, proposal_words, step_words, warning_words
-from dra.advice.explanation import DeviceRequestExplanation, Miss, Step, StepKind
+from dra.advice.explanation import DeviceRequestExplanation, Miss, Step, StepKind, WarningCode
 from portal.badge import Badge
 
 MOST_WARNINGS = 3
+MESSAGE = 400  # characters of the scheduler's own error that are shown
 _BADGES = {
     Outcome.NOW: Badge("good", "✔", "Fits now"),
     Outcome.POD_LIMITS: Badge("wait", "◔", "Nodes are closed"),
@@ -100,7 +100,12 @@ def _sentence(fit: Fit, memory: str) -> str:
         case Outcome.UNKNOWN:
             return f"Not sure: {miss_words(fit.explanation.pools[0])}."
         case Outcome.ABORTED:
-            return f"Kubernetes would place such a pod nowhere: {quoted(fit.answer.aborts[0].failed.message)}"
+            return f"Kubernetes would place such a pod nowhere. Its scheduler stops at: {_abort(fit)}"
+
+
+def _abort(fit: Fit) -> str:
+    message = fit.answer.aborts[0].failed.message
+    return message if len(message) <= MESSAGE else f"{message[:MESSAGE]}…"
 
 
 def _times(fit: Fit) -> str:
@@ -151,7 +156,8 @@ def _reasons(misses: Iterable[Miss], memory: str) -> str:
 def _warnings(fit: Fit) -> Iterator[str]:
     if fit.outcome is Outcome.NOW and fit.answer.timeouts:
         yield f"On {nodes_words(fit.answer.timeouts)} Kubernetes' own search may run into its limit of 10 s."
-    yield from (warning_words(each) for each in fit.explanation.warnings)
+    told = {WarningCode.SCHEDULER_ABORTS} if fit.outcome is Outcome.ABORTED else set()
+    yield from (warning_words(each) for each in fit.explanation.warnings if each.code not in told)
     if fit.outcome is not Outcome.UNKNOWN:
         yield from (f"Numbers may be low: {miss_words(each)}." for each in fit.explanation.pools)
 

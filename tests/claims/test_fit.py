@@ -144,7 +144,7 @@ def test_a_closed_node_keeps_pods_off_free_devices(as_alice: Client) -> None:
 def test_a_class_that_fails_on_a_device_is_said_to_end_the_search(as_alice: Client) -> None:
     put("DeviceClass", device_class("careless", 'device.attributes["gpu.portico.dev"].nothing == "x"'))
     said = words(panel(as_alice, "&class=careless"))
-    assert "Kubernetes would place such a pod nowhere:" in said
+    assert "Kubernetes would place such a pod nowhere. Its scheduler stops at: class careless: selector" in said
     assert "no such key: nothing" in said
 
 
