@@ -54,7 +54,8 @@ test: packages go-builds check
 	$(BIN)/python -m tests.services postgres -- $(BIN)/python -m pytest -q $(DJANGO_TESTS) -m "not (browser or programs)"
 	@if [ "$(FULL)" = 1 ]; then set -x; \
 	  $(BIN)/python -m pytest -q -m "not ($(SERVICES))" --hypothesis-profile=long $(PROPERTIES); \
-	  $(BIN)/python -m tests.oracle --cases 20000; fi
+	  $(BIN)/python -m tests.oracle --cases 20000; \
+	  PORTICO_FULL=1 $(BIN)/python -m pytest -q tests/claims/test_manifests_corpus.py; fi
 
 demo: $(DEMO_VENV)/.installed
 	@scripts/check-go
