@@ -75,6 +75,18 @@ def test_create_sends_the_wish_that_is_shown_its_number_and_its_digest(as_alice:
     assert sent == dict(parse_qsl(QUERY)) | {"form": KEY, "theme": "mine"}
 
 
+@pytest.mark.parametrize("more", ["&style=extended", "&claim=shared"])
+def test_what_is_no_template_is_not_created_from_here(as_alice: Client, more: str) -> None:
+    html = page(as_alice, f"{ADDRESS}{more}")
+    assert "download the files and apply them with kubectl" in html
+    assert create_form(html) == {}
+
+
+@pytest.mark.parametrize("cel", ["1", "device.", "device.nothing", "x" * 11_000])
+def test_a_selector_that_is_wrong_never_fails_the_page(as_alice: Client, cel: str) -> None:
+    assert as_alice.get("/request/", dict(parse_qsl(QUERY)) | {"form": KEY, "cel.1": cel}).status_code in (200, 422)
+
+
 def test_what_still_lacks_is_said_and_is_no_mistake(as_alice: Client) -> None:
     html = page(as_alice, f"/request/?ns=ml-team&form={KEY}")
     assert "Still to come: Name, GPU class" in html
