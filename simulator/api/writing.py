@@ -19,6 +19,7 @@ _SUFFIX: Final = "bcdfghjklmnpqrstvwxz2456789"  # apimachinery/pkg/util/rand
 _SUFFIX_LENGTH: Final = 5
 _PATCHES: Final = "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
 _POD_GRACE: Final = 30
+_CUSTOM: Final = "portico.dev"  # the group of custom resources, which Kubernetes decodes without Go types
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,7 @@ class Writer:
 
     def _body(self, content_type: str) -> Any:
         given = body.parse(self.call.body, _media_type(content_type))
+        given = {} if given is None and self.call.body.strip() else given
         if not isinstance(given, dict):
             raise ApiError("BadRequest", "the body of the request is no object")
         return given
@@ -117,16 +119,16 @@ class Writer:
         return read, findings
 
     def _hold_type(self, given: Mapping[str, Any]) -> None:
+        """ApiError 400 for another kind than the path's; a built-in kind may be left out, as Go's decoder fills it."""
         kind = self.place.kind
-        said = (given.get("apiVersion"), given.get("kind"))
-        if said == (kind.api_version, kind.kind):
-            return
-        if not all(said):
-            raise ApiError("BadRequest", f"Object '{'Kind' if not said[1] else 'apiVersion'}' is missing in the body")
-        raise ApiError(
-            "BadRequest",
-            f"{said[1]} in version {said[0]} does not match the expected {kind.kind} in version {kind.api_version}",
-        )
+        version, name = given.get("apiVersion"), given.get("kind")
+        if kind.group == _CUSTOM and not (version and name):
+            raise ApiError("BadRequest", "Object 'Kind' or 'apiVersion' is missing in the body")
+        if (version or kind.api_version, name or kind.kind) != (kind.api_version, kind.kind):
+            raise ApiError(
+                "BadRequest",
+                f"{name} in version {version} does not match the expected {kind.kind} in version {kind.api_version}",
+            )
 
     def _hold_identity(self, meta: Object) -> None:
         """Fill in the namespace of the path, and hold name and namespace of the body to it."""
@@ -196,7 +198,7 @@ class Writer:
                 return patching.merge(before, self._body(body.JSON))
             case "application/json-patch+json":
                 return patching.json_patch(before, body.parse(self.call.body, body.JSON))
-            case "application/strategic-merge-patch+json" if self.place.kind.group != "portico.dev":
+            case "application/strategic-merge-patch+json" if self.place.kind.group != _CUSTOM:
                 root = self.schema.root(self.place.kind)
                 return patching.strategic(self.schema, root, before, self._body(body.JSON))
         raise ApiError(

@@ -68,7 +68,7 @@ def test_a_body_over_three_mebibytes_is_refused(door: Door) -> None:
     assert door.send("POST", claims(door), b" " * (3 * 1024 * 1024 + 1)).code == 413
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"null", b"1", b"\xff", b'{"metadata": 1}'])
+@pytest.mark.parametrize("body", [b"", b"[]", b"1", b"\xff", b'{"metadata": 1}'])
 def test_what_is_no_object_is_a_bad_request(door: Door, body: bytes) -> None:
     assert door.send("POST", claims(door), body).code == 400
 
@@ -77,3 +77,9 @@ def test_a_namespace_that_is_missing_takes_nothing(door: Door) -> None:
     path = "/apis/resource.k8s.io/v1/namespaces/nowhere-at-all/resourceclaims"
     reply = door.send("POST", path, claim())
     assert (reply.code, reply.body["message"]) == (404, 'namespaces "nowhere-at-all" not found')
+
+
+def test_a_built_in_kind_may_be_left_out(door: Door) -> None:
+    body = {key: value for key, value in claim().items() if key not in {"apiVersion", "kind"}}
+    assert door.send("POST", claims(door), body).body["kind"] == "ResourceClaim"
+    assert door.send("POST", claims(door), b"null").code == 422

@@ -1,0 +1,54 @@
+"""Our own kind GPUClass, as the simulator serves it from the chart's CRD: structure is held, CEL rules are not run."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from scripts import simulator_schema
+from tests.contracts.conftest import SimulatorDoor
+
+PATH = "/apis/portico.dev/v1alpha1/gpuclasses"
+MERGE = {"Content-Type": "application/merge-patch+json"}
+
+
+def gpu_class(**spec: Any) -> dict[str, Any]:
+    base = {"title": "Small", "deviceClass": {"name": "gpu.example.com"}}
+    return {
+        "apiVersion": "portico.dev/v1alpha1", "kind": "GPUClass", "metadata": {"name": "small"}, "spec": base | spec,
+    }  # fmt: skip
+
+
+def test_a_class_is_stored_strictly(simulator_door: SimulatorDoor) -> None:
+    reply = simulator_door.send("POST", f"{PATH}?fieldValidation=Strict", gpu_class())
+    assert (reply.code, reply.body["metadata"]["generation"]) == (201, 1), reply.body
+    unknown = simulator_door.send("POST", f"{PATH}?fieldValidation=Strict", gpu_class(lost=1))
+    assert (unknown.code, 'unknown field "spec.lost"' in unknown.body["message"]) == (400, True)
+
+
+def test_what_the_crd_requires_and_lists_is_held(simulator_door: SimulatorDoor) -> None:
+    body = gpu_class(mode="nothing")
+    del body["spec"]["title"]
+    reply = simulator_door.send("POST", PATH, body)
+    assert reply.code == 422
+    assert {cause["field"] for cause in reply.body["details"]["causes"]} == {"spec.title", "spec.mode"}
+
+
+def test_custom_resources_know_no_strategic_patch(simulator_door: SimulatorDoor) -> None:
+    simulator_door.send("POST", PATH, gpu_class())
+    media = {"Content-Type": "application/strategic-merge-patch+json"}
+    assert simulator_door.send("PATCH", f"{PATH}/small", {"spec": {"title": "Big"}}, media).code == 415
+    assert simulator_door.send("PATCH", f"{PATH}/small", {"spec": {"title": "Big"}}, MERGE).code == 200
+
+
+def test_a_crd_that_has_not_shipped_is_not_served(simulator_door: SimulatorDoor) -> None:
+    shipped = {file.name for file in simulator_schema.CRDS.glob("*.yaml")}
+    code = simulator_door.send("GET", "/apis/portico.dev/v1alpha1/physicalgpus").code
+    assert code == (200 if "physicalgpus.portico.dev.yaml" in shipped else 404)
+
+
+def test_the_data_file_follows_the_charts_crds() -> None:
+    written = json.loads(Path(simulator_schema.TARGET).read_text())
+    types: dict[str, Any] = {}
+    kinds = simulator_schema.crd_kinds(types)
+    assert kinds.items() <= written["kinds"].items()
+    assert types == {name: written["types"][name] for name in types}, "run scripts/simulator_schema.py"
