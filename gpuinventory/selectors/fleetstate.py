@@ -46,7 +46,7 @@ def read_all() -> FleetState:
     """One query. Costs the whole fleet."""
     problems: dict[Key, str] = {}
     read: dict[str, dict[Key, Any]] = {kind: {} for kind in _KINDS}
-    for key, body in _rows(ClusterObject.objects.filter(kind__in=_KINDS)):
+    for key, body in _rows(ClusterObject.objects.filter(kind__in=_KINDS).order_by("namespace", "name")):
         try:
             read[key[0]][key] = _KINDS[key[0]].parse(body)
         except DraError as error:
@@ -64,18 +64,21 @@ def read_all() -> FleetState:
 
 
 def read_changes(state: FleetState, since: int) -> FleetState:
-    """With what changed after that revision. Two queries."""
-    gone = Tombstone.objects.filter(revision__gt=since, kind__in=_KINDS)
-    for kind, namespace, name in gone.values_list("kind", "namespace", "name"):
-        state = _without(state, (kind, namespace, name))
-    for key, body in _rows(ClusterObject.objects.filter(changed_at_revision__gt=since, kind__in=_KINDS)):
+    """With what changed after that revision. Two queries.
+
+    They name the revision alone: with the kind or an order beside it SQLite takes that index, and reads every row.
+    """
+    gone = Tombstone.objects.filter(revision__gt=since).values_list("kind", "namespace", "name")
+    for key in (each for each in gone if each[0] in _KINDS):
+        state = _without(state, key)
+    changed = _rows(ClusterObject.objects.filter(changed_at_revision__gt=since))
+    for key, body in sorted(row for row in changed if row[0][0] in _KINDS):
         state = _with(state, key, body)
     return replace(state, waiting=_counted(state.wanted))
 
 
 def _rows(query: Any) -> Iterator[Row]:
-    columns = query.order_by("namespace", "name").values_list("kind", "namespace", "name", "body")
-    for kind, namespace, name, body in columns.iterator():
+    for kind, namespace, name, body in query.values_list("kind", "namespace", "name", "body").iterator():
         yield (kind, namespace, name), bytes(body)
 
 

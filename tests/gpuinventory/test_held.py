@@ -167,3 +167,15 @@ def test_who_stands_before_the_oldest_tombstone_reads_everything_anew() -> None:
     ingest("Node", seen([node_object("node-c")]))
     assert not Tombstone.objects.exists()
     assert set(held.current().snapshot.nodes) == {"node-a", "node-c"}
+
+
+def test_what_is_new_is_found_by_its_revision_and_not_by_reading_every_row() -> None:
+    """With a kind or an order beside the revision SQLite reads all rows of the kinds: 0.5 s at 45,000 slices."""
+    ingest("ResourceSlice", seen(slices_of("node-a")))
+    held.current()
+    ingest("Node", seen([node_object("node-a")]))
+    with CaptureQueriesContext(connection) as queries:
+        held.current()
+    asked = [query["sql"] for query in queries if "> 1" in query["sql"]]
+    assert len(asked) == 2
+    assert not any("ORDER BY" in sql or '"kind" ' in sql.partition("WHERE")[2] for sql in asked)
