@@ -197,6 +197,11 @@ CATALOGUE: Mapping[Code, Sentences] = {
         "The file for {name} is not the one you last saw; the difference is below.",
         "Read it, and press Create if it is what you want.",
     ),
+    Code.FORM_FILES_ONLY: Sentences(
+        "Nothing was created.",
+        "The portal creates templates only, and {name} asks for a shared claim or for an extended resource.",
+        "Download the files and apply them with kubectl.",
+    ),
     Code.CLUSTER_SILENT: Sentences(
         "Nothing was created or deleted.",
         "The cluster does not answer: {upstream}",

@@ -65,6 +65,7 @@ class Code(StrEnum):
     FORM_KEY = "form.key"
     FORM_USED = "form.used"
     FORM_CHANGED = "form.changed", "name"
+    FORM_FILES_ONLY = "form.files_only", "name"
 
     # What the cluster answered. `upstream` is the server's own sentence.
     CLUSTER_SILENT = "cluster.silent", "upstream"

@@ -17,6 +17,7 @@ from claims.wish import ClassFacts, Owner, Preset, Style, Wish, Workload
 
 REQUEST_LABEL = "portico.dev/request"
 
+TEMPLATE_FILE = "template.yaml"
 _WORKLOAD_FILES = {
     Workload.POD: "pod.yaml",
     Workload.DEPLOYMENT: "deployment.yaml",
@@ -64,8 +65,8 @@ class Files:
 
     @property
     def creatable(self) -> bool:
-        """Whether `template` is an object to be created."""
-        return self.template in self.applied
+        """Whether the portal creates `template`: it does so with a ResourceClaimTemplate that is to be applied."""
+        return self.template in self.applied and self.template.name == TEMPLATE_FILE
 
     @property
     def all(self) -> tuple[File, ...]:
@@ -95,7 +96,7 @@ def render(wish: Wish, facts: ClassFacts, key: str, *, own: File | None = None) 
 def _template(wish: Wish, facts: ClassFacts, labels: Mapping[str, str]) -> File:
     if wish.owner is Owner.SHARED:
         return File("claim.yaml", resource_claim(wish, facts, labels))
-    return File("template.yaml", claim_template(wish, facts, labels))
+    return File(TEMPLATE_FILE, claim_template(wish, facts, labels))
 
 
 def _around(wish: Wish, facts: ClassFacts, names: tuple[str, ...]) -> tuple[File, ...]:

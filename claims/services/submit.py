@@ -50,6 +50,8 @@ def submit(submission: Submission, *, cluster: Cluster) -> GpuRequest:
     seen = preview(user=submission.user, query=submission.query, key=submission.key)
     if seen.wish is None or seen.files is None:
         raise RefusalError(*seen.refusals)
+    if not seen.files.creatable:
+        raise RefusalError(refuse(Code.FORM_FILES_ONLY, name=seen.wish.name))
     attempt = _Attempt(submission, seen.wish, seen.files.template, cluster)
     row = attempt.known_row()
     if row is None:

@@ -58,6 +58,13 @@ def test_wrong_or_missing_values_are_422_and_create_nothing(
     assert "Nothing was created" in said(answer)
 
 
+@pytest.mark.parametrize("changes", [{"style": "extended"}, {"claim": "shared"}])
+def test_what_is_no_template_is_not_created(as_alice: Client, changes: dict[str, str]) -> None:
+    answer = post(as_alice, **changes)
+    assert answer.status_code == 422
+    assert "The portal creates templates only" in said(answer)
+
+
 def test_a_file_that_is_not_the_one_last_seen_is_409_with_the_difference(as_alice: Client) -> None:
     before = TEMPLATE.text.replace("count: 1", "count: 2")
     answer = post(as_alice, digest="0" * 64, shown=before.replace("\n", "\r\n"))
