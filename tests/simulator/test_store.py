@@ -77,7 +77,7 @@ def test_an_old_version_and_another_uid_conflict() -> None:
     store.replace(RESOURCE_CLAIM, made | {"spec": {"devices": {"a": 1}}})
     with pytest.raises(ConflictError, match="the object has been modified; please apply your changes"):
         store.replace(RESOURCE_CLAIM, made | {"spec": {"devices": {"a": 2}}})
-    with pytest.raises(ConflictError, match="precondition .other. does not match the UID in record .uid-1."):
+    with pytest.raises(ConflictError, match=r"precondition .other. does not match the UID in record .uid-1."):
         store.delete(RESOURCE_CLAIM, ("team", "one"), AT, Preconditions(uid="other"))
 
 
