@@ -129,7 +129,7 @@ def test_commands_are_the_documented_entry_points(all_on: list[dict[str, Any]]) 
     assert arguments == {
         "portico-web": ["uvicorn", "portal.asgi:application", "--host", "0.0.0.0", "--port", "8000"],
         "portico-migrate": ["python", "manage.py", "migrate", "--no-input"],
-        "portico-worker": ["celery", "-A", "portal", "worker", "-P", "threads", "-c", "8"],
+        "portico-worker": ["celery", "-A", "portal", "worker", "-P", "threads", "-c", "20"],
         "portico-driver": ["python", "-m", "nodedriver.main", "driver"],
         "portico-mpsd": ["python", "-m", "nodedriver.main", "mpsd"],
     }
