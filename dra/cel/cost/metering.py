@@ -39,24 +39,12 @@ class _Metering:
 
     def observe(self, node: Node, evaluate: Eval) -> Eval:
         """The closure with its price."""
-        if node.id in self._roles.constants:
-            return _constant(node.id, evaluate)
-        charge, node_id = self._charge(node), node.id
-
-        def run(frame: Frame) -> object:
-            meter: Meter = frame[-1]
-            try:
-                value = evaluate(frame)
-            except CelRuntimeError as error:
-                meter.outcomes[node_id] = error
-                charge(meter, error)
-                raise
-            meter.outcomes[node_id] = value
-            charge(meter, value)
-            return value
-
         first = self._roles.second.get(node.id)
-        return run if first is None else _unless_failed(first.id, run)
+        if node.id in self._roles.constants:
+            watched = _constant(node.id, evaluate)
+        else:
+            watched = _watched(node.id, evaluate, self._charge(node))
+        return watched if first is None else _unless_failed(first.id, watched)
 
     def _charge(self, node: Node) -> Charge:
         roles = self._roles
@@ -158,6 +146,22 @@ def _is_present(outcome: object) -> bool:
 
 def _nothing(_meter: Meter, _outcome: object) -> None:
     """What an attribute inside of another costs by itself."""
+
+
+def _watched(node_id: int, evaluate: Eval, charge: Charge) -> Eval:
+    def run(frame: Frame) -> object:
+        meter: Meter = frame[-1]
+        try:
+            value = evaluate(frame)
+        except CelRuntimeError as error:
+            meter.outcomes[node_id] = error
+            charge(meter, error)
+            raise
+        meter.outcomes[node_id] = value
+        charge(meter, value)
+        return value
+
+    return run
 
 
 def _constant(node_id: int, evaluate: Eval) -> Eval:

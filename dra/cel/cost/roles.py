@@ -12,11 +12,11 @@ from typing import Final
 from dra.cel.ast import Call, Checked, Comprehension, Ident, ListNode, MapNode, Node, Select, StructNode
 
 _REACHING: Final = frozenset({"_[_]", "_[?_]", "_?._"})
+_MATCHING: Final = frozenset({"matches", "find", "findAll"})
 # Functions of two operands with one implementation for all overloads. Any other that may mean several overloads finds
 # out which when it has the operands, and stops at the first error among them.
-_SINGLETONS: Final = frozenset(
-    {"_+_", "_-_", "_*_", "_/_", "_%_", "_<_", "_<=_", "_>_", "_>=_", "_==_", "_!=_", "@in", "@sortByAssociatedKeys"}
-)
+_OPERATORS: Final = {"_+_", "_-_", "_*_", "_/_", "_%_", "_<_", "_<=_", "_>_", "_>=_", "_==_", "_!=_", "@in"}
+_SINGLETONS: Final = frozenset({*_OPERATORS, "matches", "@sortByAssociatedKeys"})
 
 
 class Roles:
@@ -81,8 +81,8 @@ class Roles:
         if len(operands) != 2:
             return
         first, second = operands
-        known_pattern = node.function == "matches" and isinstance(self.constants.get(second.id), str)
-        chosen_late = not self.overload(node) and node.function not in _SINGLETONS and node.function != "matches"
+        known_pattern = node.function in _MATCHING and isinstance(self.constants.get(second.id), str)
+        chosen_late = not self.overload(node) and node.function not in _SINGLETONS
         if known_pattern or chosen_late:
             self.second[second.id] = first
 
