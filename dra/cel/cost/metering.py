@@ -39,12 +39,9 @@ class _Metering:
 
     def observe(self, node: Node, evaluate: Eval) -> Eval:
         """The closure with its price."""
-        first = self._roles.second.get(node.id)
         if node.id in self._roles.constants:
-            watched = _constant(node.id, evaluate)
-        else:
-            watched = _watched(node.id, evaluate, self._charge(node))
-        return watched if first is None else _unless_failed(first.id, watched)
+            return _constant(node.id, evaluate)
+        return _watched(node.id, evaluate, self._charge(node))
 
     def _charge(self, node: Node) -> Charge:
         roles = self._roles
@@ -190,15 +187,3 @@ def _made(node_id: int, parts: list[int], cost: int) -> Charge:
         meter.push(node_id, outcome, cost=cost)
 
     return charge
-
-
-def _unless_failed(first_id: int, evaluate: Eval) -> Eval:
-    """A second operand that is not evaluated once the first has failed: the call fails with the first one's error."""
-
-    def run(frame: Frame) -> object:
-        first = frame[-1].outcomes[first_id]
-        if isinstance(first, CelRuntimeError):
-            raise first
-        return evaluate(frame)
-
-    return run

@@ -12,25 +12,18 @@ from typing import Final
 from dra.cel.ast import Call, Checked, Comprehension, Ident, ListNode, MapNode, Node, Select, StructNode
 
 _REACHING: Final = frozenset({"_[_]", "_[?_]", "_?._"})
-_MATCHING: Final = frozenset({"matches", "find", "findAll"})
-# Functions of two operands with one implementation for all overloads. Any other that may mean several overloads finds
-# out which when it has the operands, and stops at the first error among them.
-_OPERATORS: Final = {"_+_", "_-_", "_*_", "_/_", "_%_", "_<_", "_<=_", "_>_", "_>=_", "_==_", "_!=_", "@in"}
-_SINGLETONS: Final = frozenset({*_OPERATORS, "matches", "@sortByAssociatedKeys"})
 
 
 class Roles:
     """The parts of a checked expression. `constants` are the values made beforehand, by node id.
 
-    `resolved` are attributes inside of attributes. `second` has, by an operand that is not evaluated once the first
-    operand has failed, the first operand.
+    `resolved` are attributes inside of attributes.
     """
 
     def __init__(self, checked: Checked, constants: Mapping[int, object]) -> None:
         self._checked = checked
         self.constants = constants
         self.resolved: set[int] = set()
-        self.second: dict[int, Node] = {}
         self._visit(checked.root)
 
     def operands(self, node: Call) -> tuple[Node, ...]:
@@ -73,18 +66,6 @@ class Roles:
         if reaches(node) or is_condition(node):
             inner = self.parts(node)[1:] if is_condition(node) else self.parts(node)
             self.resolved.update(part.id for part in inner if self.is_attribute(part))
-        elif isinstance(node, Call):
-            self._find_second(node)
-
-    def _find_second(self, node: Call) -> None:
-        operands = self.operands(node)
-        if len(operands) != 2:
-            return
-        first, second = operands
-        known_pattern = node.function in _MATCHING and isinstance(self.constants.get(second.id), str)
-        chosen_late = not self.overload(node) and node.function not in _SINGLETONS
-        if known_pattern or chosen_late:
-            self.second[second.id] = first
 
     def parts(self, node: Node) -> tuple[Node, ...]:
         """The nodes right below, in the order in which they are evaluated."""
