@@ -11,8 +11,9 @@ from typing import Final
 from dra.cel import types
 from dra.cel.ast import Checked
 from dra.cel.checker import check
+from dra.cel.cost.bounds import may_exceed
 from dra.cel.cost.estimate import estimate
-from dra.cel.cost.meter import LIMIT, Meter
+from dra.cel.cost.meter import Meter
 from dra.cel.cost.metering import metered
 from dra.cel.device import CelDevice
 from dra.cel.environment import ENVIRONMENTS, Environment, EnvironmentName
@@ -52,7 +53,7 @@ class Program:
     API server compares with its limit.
     """
 
-    __slots__ = ("_blank", "_evaluate", "_metered", "_parsed", "_terms", "checked", "max_cost", "reads")
+    __slots__ = ("_blank", "_counts", "_evaluate", "_metered", "_parsed", "_terms", "checked", "max_cost", "reads")
 
     def __init__(self, parsed: Parsed, checked: Checked, planned: Plan) -> None:
         self._parsed = parsed
@@ -62,6 +63,7 @@ class Program:
         self._terms: tuple[Term, ...] | None = None
         self.checked = checked
         self.max_cost = estimate(checked).most
+        self._counts = may_exceed(checked, self.max_cost)
         self.reads: Reads | None = reads(checked)
 
     @property
@@ -77,7 +79,7 @@ class Program:
 
     def matches(self, device: CelDevice) -> bool:
         """What the selector says of the device, or CelRuntimeError. Costs are counted if they might be too high."""
-        if self.max_cost > LIMIT:
+        if self._counts:
             result, _ = self.cost(device)
             if isinstance(result, CelRuntimeError):
                 raise result
