@@ -137,9 +137,8 @@ def _tracked(dispatch: Dispatch, operands: Sequence[Eval], position: int) -> Eva
 
     def run(frame: Frame) -> object:
         values = [captured(each, frame) for each in operands]
-        values_type = type(values[position])
         if not isinstance(values[position], tuple):
-            raise CelAbortError(f"internal error: interface conversion: {values_type.__name__} is not traits.Lister")
+            raise CelAbortError("internal error: interface conversion: the operand is not traits.Lister")
         for value in values:
             if isinstance(value, CelRuntimeError):
                 raise value

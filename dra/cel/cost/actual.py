@@ -16,7 +16,7 @@ from dra.cel.cost.meter import CancelledError
 from dra.cel.cost.ranges import LARGEST
 from dra.cel.libraries.named_formats import NamedFormat
 from dra.cel.libraries.netip import IPAddress, Prefix
-from dra.cel.values import CelMap, GrowingList, Opaque, Optional, type_of
+from dra.cel.values import CelMap, GrowingList, Opaque, Optional
 from dra.quantity import Quantity
 from dra.semver import Semver
 
@@ -66,7 +66,7 @@ def _flatten(args: Values, _result: object) -> int:
     depth = 1
     if len(args) == 2:
         if type(args[1]) is not int:
-            raise CancelledError(f"internal error: interface conversion: ref.Val is {_go_type(args[1])}, not types.Int")
+            raise CancelledError("internal error: interface conversion: the depth is not types.Int")
         depth = args[1]
     return _new_list(float(depth), size_of(args[0]))
 
@@ -75,16 +75,11 @@ def _self_compare(position: int) -> _Rule:
     def rule(args: Values, _result: object) -> int:
         values = args[position]
         if not isinstance(values, tuple):
-            raise CancelledError(f"internal error: interface conversion: {_go_type(values)} is not traits.Lister")
+            raise CancelledError("internal error: interface conversion: the operand is not traits.Lister")
         factor = 2.1 if values and isinstance(values[0], str | bytes) else 2.0
         return _new_list(factor, len(values) ** 2)
 
     return rule
-
-
-def _go_type(value: object) -> str:
-    """The name of the Go type behind a value, for people who look for the text upstream."""
-    return "*types.Err" if isinstance(value, Exception) else f"types.{type_of(value).name.rpartition('.')[2].title()}"
 
 
 def _sets(factor: float) -> _Rule:
