@@ -157,7 +157,7 @@ class Writer:
             meta["name"] = meta["generateName"] + _suffix(self.stamp.uid)
         if kind.namespaced:
             admission.require_namespace(self.store, kind, self._namespace, meta.get("name", ""))
-        if kind.status:
+        if kind.status and kind != kinds.NODE:  # a kubelet brings its status along (registry/core/node/strategy.go)
             given = {key: value for key, value in given.items() if key != "status"}
         given = admission.defaulted(kind, given)
         refuse_faults(kind, meta.get("name", ""), findings)

@@ -1,0 +1,202 @@
+"""The controller of ResourceClaims: claims from templates, reservations, deallocation, the end with the pod. Pure.
+
+Follows kubernetes/pkg/controller/resourceclaim/controller.go (1.37.2), without PodGroups. Level-triggered: `sync` looks
+at all pods and claims, so a missed change costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dra.errors import DraError
+from simulator import kinds
+from simulator.hands import Hands, Told, controller_of, is_going, is_over, owned_by
+from simulator.store import Object
+
+FINALIZER: Final = "resource.kubernetes.io/delete-protection"
+EXTENDED: Final = "resource.kubernetes.io/extended-resource-claim"
+_POD_CLAIM: Final = "resource.kubernetes.io/pod-claim-name"
+_REPORTER: Final = "resource_claim"
+_LONGEST_BASE: Final = 57  # of a generated name, whose end takes a hyphen and five letters
+_MOST_CONSUMERS: Final = 256  # of a claim (resource/v1 ResourceClaimReservedForMaxSize)
+
+
+class ClaimController:
+    """One controller. What was refused is tried again when a template or quota of the namespace changed."""
+
+    def __init__(self, hands: Hands) -> None:
+        self._hands = hands
+        self._refused: dict[str, int] = {}  # uid of a pod to the versions of what refused it
+
+    def sync(self) -> None:
+        """Bring pods and claims together once."""
+        pods = self._hands.store.all(kinds.POD)
+        here = {each["metadata"]["uid"] for each in pods}
+        self._refused = {uid: versions for uid, versions in self._refused.items() if uid in here}
+        for pod in pods:
+            if not is_going(pod) and not is_over(pod) and pod["spec"].get("resourceClaims"):
+                self._sync_pod(pod)
+        for claim in self._hands.store.all(kinds.RESOURCE_CLAIM):
+            self._sync_claim(claim)
+
+    def _sync_pod(self, pod: Object) -> None:
+        versions = self._versions(pod["metadata"]["namespace"])
+        if self._refused.get(pod["metadata"]["uid"]) == versions:
+            return
+        self._refused.pop(pod["metadata"]["uid"], None)
+        pod = self._with_claims(pod, versions)
+        if pod["spec"].get("nodeName"):
+            for claim in claims_of(self._hands, pod):
+                self._reserve_bound(pod, claim)
+
+    def _versions(self, namespace: str) -> int:
+        """Another number after each change of what may refuse a claim: templates and quotas."""
+        store = self._hands.store
+        near = (*store.all(kinds.RESOURCE_CLAIM_TEMPLATE, namespace), *store.all(kinds.RESOURCE_QUOTA, namespace))
+        return sum(int(each["metadata"]["resourceVersion"]) for each in near)
+
+    def _with_claims(self, pod: Object, versions: int) -> Object:
+        """The pod with the claims of its entries made and named in its status, as far as none is refused."""
+        names = {each["name"]: each["resourceClaimName"] for each in _statuses(pod) if "resourceClaimName" in each}
+        before = dict(names)
+        for entry in pod["spec"]["resourceClaims"]:
+            try:
+                if (name := self._claim_name(pod, entry, names)) is not None:
+                    names[entry["name"]] = name
+            except DraError as error:
+                told = Told(_REPORTER, "FailedResourceClaimCreation", f"PodResourceClaim {entry['name']}: {error}")
+                self._hands.tell(pod, told)
+                self._refused[pod["metadata"]["uid"]] = versions
+                break
+        if names == before:
+            return pod
+        statuses = [{"name": name, "resourceClaimName": names[name]} for name in sorted(names)]
+        return self._hands.set_status(kinds.POD, pod, {"resourceClaimStatuses": statuses})
+
+    def _claim_name(self, pod: Object, entry: Object, names: dict[str, str]) -> str | None:
+        """The claim for an entry with a template, made where it is missing; None for a claim that people make."""
+        template = entry.get("resourceClaimTemplateName")
+        if template is None:
+            return None
+        mine = [
+            each
+            for each in self._hands.store.all(kinds.RESOURCE_CLAIM, pod["metadata"]["namespace"])
+            if controller_of(each["metadata"]) == pod["metadata"]["uid"]
+        ]
+        known = [each for each in mine if each["metadata"]["name"] == names.get(entry["name"])]
+        found = known or [each for each in mine if _entry_of(each) == entry["name"]]
+        claim = found[0] if found else self._made(pod, entry["name"], template)
+        return str(claim["metadata"]["name"])
+
+    def _made(self, pod: Object, entry: str, template_name: str) -> Object:
+        namespace = pod["metadata"]["namespace"]
+        template = self._hands.store.find(kinds.RESOURCE_CLAIM_TEMPLATE, template_name, namespace)
+        if template is None:
+            missing = f'resourceclaimtemplate.resource.k8s.io "{template_name}" not found'
+            raise DraError(f'resource claim template "{template_name}": {missing}')
+        own = template["spec"].get("metadata", {})
+        meta = {
+            "generateName": _base(pod["metadata"]["name"], entry),
+            "namespace": namespace,
+            "annotations": own.get("annotations", {}) | {_POD_CLAIM: entry},
+            "ownerReferences": owned_by(pod),
+            **({"labels": own["labels"]} if "labels" in own else {}),
+        }
+        try:
+            return self._hands.create(kinds.RESOURCE_CLAIM, {"metadata": meta, "spec": template["spec"]["spec"]})
+        except DraError as error:
+            raise DraError(f"create ResourceClaim : {error}") from error  # its name is empty there, upstream too
+
+    def _reserve_bound(self, pod: Object, claim: Object) -> None:
+        """Reserve an allocated claim for a pod that came to its node without the scheduler."""
+        status = claim.get("status", {})
+        if status.get("allocation") and not is_reserved(claim, pod) and may_be_reserved(claim):
+            reserved = [*status.get("reservedFor", ()), consumer(pod)]
+            self._hands.set_status(kinds.RESOURCE_CLAIM, claim, {"reservedFor": reserved})
+
+    def _sync_claim(self, claim: Object) -> None:
+        """Drop consumers that are gone, deallocate with the last of them, delete what its pod no longer needs."""
+        status = claim.get("status", {})
+        reserved = status.get("reservedFor", [])
+        remaining = [each for each in reserved if self._still_needs(claim, each)]
+        ended = not remaining and (bool(reserved) or is_going(claim))
+        if len(remaining) < len(reserved) or (ended and status.get("allocation")):
+            freed = {"allocation": None, "devices": None} if ended else {}
+            claim = self._hands.set_status(kinds.RESOURCE_CLAIM, claim, freed | {"reservedFor": remaining or None})
+        if ended and FINALIZER in claim["metadata"].get("finalizers", ()):
+            claim = self._without_finalizer(claim)
+        owner = self._owner(claim)
+        if not remaining and owner is not None and _is_done(owner) and not is_going(claim):
+            self._hands.delete(claim)
+
+    def _without_finalizer(self, claim: Object) -> Object:
+        left = [each for each in claim["metadata"]["finalizers"] if each != FINALIZER]
+        meta = {key: value for key, value in claim["metadata"].items() if key != "finalizers"}
+        meta |= {"finalizers": left} if left else {}
+        return self._hands.replace(kinds.RESOURCE_CLAIM, claim | {"metadata": meta})
+
+    def _still_needs(self, claim: Object, reference: Object) -> bool:
+        """Whether a consumer is there; consumers of other kinds than pods are never dropped."""
+        if reference.get("apiGroup") or reference["resource"] != "pods":
+            return True
+        pod = self._hands.store.find(kinds.POD, reference["name"], claim["metadata"]["namespace"])
+        return pod is not None and pod["metadata"]["uid"] == reference["uid"] and not _is_done(pod)
+
+    def _owner(self, claim: Object) -> Object | None:
+        """The pod that the claim was made for."""
+        uid = controller_of(claim["metadata"])
+        for reference in claim["metadata"].get("ownerReferences", ()):
+            if reference["uid"] == uid and reference["kind"] == "Pod":
+                return self._hands.store.find(kinds.POD, reference["name"], claim["metadata"]["namespace"])
+        return None
+
+
+def claims_of(hands: Hands, pod: Object) -> list[Object]:
+    """The claims that the pod uses as far as they exist, the one for its extended resources among them."""
+    namespace = pod["metadata"]["namespace"]
+    found = (hands.store.find(kinds.RESOURCE_CLAIM, name, namespace) for name in _claim_names(pod))
+    return [claim for claim in found if claim is not None]
+
+
+def _claim_names(pod: Object) -> list[str]:
+    """Names of its claims; an entry whose claim is not made yet is left out."""
+    made = {each["name"]: each.get("resourceClaimName") for each in _statuses(pod)}
+    names = [each.get("resourceClaimName") or made.get(each["name"]) for each in pod["spec"].get("resourceClaims", ())]
+    extended = pod.get("status", {}).get("extendedResourceClaimStatus", {}).get("resourceClaimName")
+    return [name for name in (*names, extended) if name]
+
+
+def consumer(pod: Object) -> Object:
+    """The pod as an entry of `reservedFor`."""
+    return {"resource": "pods", "name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]}
+
+
+def is_reserved(claim: Object, pod: Object) -> bool:
+    """Whether the pod is among the claim's consumers."""
+    return any(each["uid"] == pod["metadata"]["uid"] for each in claim.get("status", {}).get("reservedFor", ()))
+
+
+def may_be_reserved(claim: Object) -> bool:
+    """Whether one more consumer may join."""
+    return len(claim.get("status", {}).get("reservedFor", ())) < _MOST_CONSUMERS
+
+
+def _statuses(pod: Object) -> list[Object]:
+    found: list[Object] = pod.get("status", {}).get("resourceClaimStatuses", [])
+    return found
+
+
+def _entry_of(claim: Object) -> str:
+    return str(claim["metadata"].get("annotations", {}).get(_POD_CLAIM, ""))
+
+
+def _is_done(pod: Object) -> bool:
+    return is_over(pod) or (is_going(pod) and not pod["spec"].get("nodeName"))
+
+
+def _base(pod: str, entry: str) -> str:
+    """The start of a claim's name; both parts are cut in proportion where it is too long."""
+    base = f"{pod}-{entry}-"
+    if len(base) <= _LONGEST_BASE:
+        return base
+    return f"{pod[: len(pod) * _LONGEST_BASE // len(base)]}-{entry[: len(entry) * _LONGEST_BASE // len(base)]}"

@@ -1,0 +1,277 @@
+"""The scheduler: pods that wait come to nodes, with their ResourceClaims allocated by `dra.allocation`. Pure.
+
+Filters, queue order, what is written and the words are kube-scheduler's (1.37.2); of its scores it has those of
+prioritized lists and of the least allocated node. It preempts nobody and knows no spread, affinity between pods, ports
+or volumes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from dra.allocation import Allocated, Answer, Failed, Snapshot, allocate
+from dra.errors import DraError
+from dra.extended import SpecialClaim, is_served_name, serving_classes, special_claim
+from dra.fleet.wish import PodNeeds
+from dra.objects import AllocationResult, DeviceClaim, Node, ObjectMeta, ResourceClaim, ResourceClaimSpec
+from dra.objects.nodeselector import matches
+from dra.quantity import Quantity
+from simulator import kinds
+from simulator.claims import claims_of, is_reserved, may_be_reserved
+from simulator.hands import SCHEDULER, Hands, Told, controller_of, is_going, is_over, with_condition
+from simulator.placement import (
+    Rejection,
+    fullness,
+    needs_of,
+    rejection,
+    said_by_nodes,
+    said_of_all,
+    usage_of,
+    without_served,
+)
+from simulator.reservation import Reservation, bind, binding_of, deallocate, reserve
+from simulator.snapshots import Fleet, read
+from simulator.store import Object
+
+_PLUGIN: Final = 'running "DynamicResources" filter plugin: '
+
+
+class _UnschedulableError(DraError):
+    """The pod stays; the text is the scheduler's message."""
+
+    reason = "Unschedulable"
+
+
+class _AttemptError(_UnschedulableError):
+    """The scheduler's own error, which ends the attempt."""
+
+    reason = "SchedulerError"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pod:
+    """One pod on its way: its claims, those of them that are not allocated, and what it asks besides."""
+
+    object: Object
+    needs: PodNeeds
+    claims: tuple[Object, ...]
+    waiting: tuple[ResourceClaim, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Choice:
+    """A node that takes the pod, with what was found there."""
+
+    node: str
+    rank: tuple[int, float, str]
+    results: tuple[AllocationResult, ...] = ()
+    special: SpecialClaim | None = None
+
+
+class Scheduler:
+    """One scheduler. A pod that stayed is tried again after the next change that may help it."""
+
+    def __init__(self, hands: Hands) -> None:
+        self._hands = hands
+        self._fleet = Fleet(hands.store)
+        self._tried: dict[str, int] = {}
+
+    def due(self) -> list[Object]:
+        """The pods to try, highest priority first, then the oldest."""
+        return sorted(filter(self._is_due, self._hands.store.all(kinds.POD)), key=self._turn)
+
+    def schedule(self, pod: Object) -> None:
+        """Try one pod once; nothing where it changed in the meantime so that it is not due."""
+        found = self._hands.store.find(kinds.POD, pod["metadata"]["name"], pod["metadata"]["namespace"])
+        if found is None or not self._is_due(found):
+            return
+        pod = found
+        self._tried[pod["metadata"]["uid"]] = self._fleet.chances
+        try:
+            on_its_way = self._read(pod)
+            if on_its_way is not None:
+                self._place(on_its_way)
+        except _UnschedulableError as stays:
+            self._say_why(pod, stays)
+
+    def _is_due(self, pod: Object) -> bool:
+        """Whether the pod waits for a node and something changed since the last try; or a device may be ready now."""
+        spec = pod["spec"]
+        if spec.get("nodeName") or is_going(pod) or is_over(pod) or spec.get("schedulingGates"):
+            return False
+        if spec.get("schedulerName", SCHEDULER) != SCHEDULER or not self._has_its_claims(pod):
+            return False
+        return self._tried.get(pod["metadata"]["uid"]) != self._fleet.chances or self._waits_for_devices(pod)
+
+    def _has_its_claims(self, pod: Object) -> bool:
+        """PreEnqueue: each entry has its claim, which stays and, where it was made for a pod, was for this one."""
+        claims = claims_of(self._hands, pod)
+        made = {each.get("resourceClaimName") for each in pod["status"].get("resourceClaimStatuses", ())}
+        entries = pod["spec"].get("resourceClaims", ())
+        for claim in claims:
+            meta = claim["metadata"]
+            if is_going(claim) or (meta["name"] in made and controller_of(meta) != pod["metadata"]["uid"]):
+                return False
+        return len(claims) >= len(entries)
+
+    def _waits_for_devices(self, pod: Object) -> bool:
+        claims = claims_of(self._hands, pod)
+        return bool(claims) and all(is_reserved(each, pod) for each in claims)
+
+    def _turn(self, pod: Object) -> tuple[int, str, str]:
+        meta = pod["metadata"]
+        return -self._priority(pod), meta["creationTimestamp"], f"{meta['namespace']}/{meta['name']}"
+
+    def _priority(self, pod: Object) -> int:
+        named = self._hands.store.find(kinds.PRIORITY_CLASS, pod["spec"].get("priorityClassName", ""))
+        return int(pod["spec"].get("priority", named["value"] if named else 0))
+
+    def _read(self, pod: Object) -> _Pod | None:
+        """PreFilter: what has to be known of the pod; None where it has to wait in silence."""
+        claims = tuple(claims_of(self._hands, pod))
+        allocated = [each for each in claims if each.get("status", {}).get("allocation")]
+        if any(not may_be_reserved(each) and not is_reserved(each, pod) for each in allocated):
+            raise _UnschedulableError(said_of_all(self._nodes, "resourceclaim in use"))
+        if not self._let_bind(pod, allocated):
+            return None
+        waiting = tuple(read(kinds.RESOURCE_CLAIM, each) for each in claims if each not in allocated)
+        for claim in waiting:
+            self._hold_classes(claim)
+        return _Pod(object=pod, needs=needs_of(pod), claims=claims, waiting=waiting)
+
+    @property
+    def _nodes(self) -> int:
+        return len(self._hands.store.all(kinds.NODE))
+
+    def _let_bind(self, pod: Object, allocated: list[Object]) -> bool:
+        """Whether the devices that the pod has already let it be bound; where they never will they are given back."""
+        mine = [each for each in allocated if is_reserved(each, pod)]
+        binding = binding_of(mine, self._hands.now)
+        if binding.fault:
+            deallocate(self._hands, (each for each in mine if len(each["status"]["reservedFor"]) == 1))
+            raise _AttemptError(f'running PreBind plugin "DynamicResources": {binding.fault}')
+        return binding.ready
+
+    def _hold_classes(self, claim: ResourceClaim) -> None:
+        """_UnschedulableError where a request names a class that is missing (`validateDeviceClass`)."""
+        for request in claim.spec.devices.requests:
+            named = [(request.name, request.exactly)] if request.exactly else []
+            named += [(f"{request.name}/{each.name}", each) for each in request.first_available]
+            for name, asked in named:
+                if self._hands.store.find(kinds.DEVICE_CLASS, asked.device_class_name) is None:
+                    why = f"request {name}: device class {asked.device_class_name} does not exist"
+                    raise _UnschedulableError(said_of_all(self._nodes, why))
+
+    def _place(self, pod: _Pod) -> None:
+        """Filter, score, and write the choice down."""
+        snapshot = self._fleet.snapshot()
+        answers = list(self._answers(pod, snapshot))
+        choices = [each for each in answers if isinstance(each, _Choice)]
+        if not choices:
+            raise _UnschedulableError(said_by_nodes([each for each in answers if isinstance(each, Rejection)]))
+        self._settle(pod, min(choices, key=lambda each: each.rank))
+
+    def _answers(self, pod: _Pod, snapshot: Snapshot) -> Iterator[_Choice | Rejection]:
+        usage = usage_of(self._hands.store.all(kinds.POD))
+        classes = tuple(snapshot.classes.values())
+        served = frozenset(serving_classes(classes)) if _asks_served(pod.needs) else frozenset()
+        for name in sorted(snapshot.nodes):
+            node, used = snapshot.nodes[name], usage.get(name, {})
+            refused = rejection(without_served(pod.needs, node, served), node, used)
+            yield refused or self._on_node(pod, snapshot, node, used)
+
+    def _on_node(self, pod: _Pod, snapshot: Snapshot, node: Node, used: Mapping[str, Quantity]) -> _Choice | Rejection:
+        """DynamicResources' Filter on one node."""
+        if not all(_reaches(claim, node) for claim in pod.claims):
+            return Rejection(("resourceclaim not available on the node",))
+        special = _special(pod, snapshot, node)
+        wanted = (*pod.waiting, _claim(pod, special)) if special else pod.waiting
+        answer = allocate(snapshot, node.metadata.name, wanted) if wanted else Allocated(())
+        if not isinstance(answer, Allocated):
+            return _refused(answer, node.metadata.name)
+        rank = (_alternatives(wanted, answer), fullness(pod.needs, node, used), node.metadata.name)
+        return _Choice(node=node.metadata.name, rank=rank, results=answer.results, special=special)
+
+    def _settle(self, pod: _Pod, choice: _Choice) -> None:
+        names = [claim.metadata.name for claim in pod.waiting]
+        wanted = Reservation(
+            pod=pod.object,
+            node=choice.node,
+            claims=pod.claims,
+            results=dict(zip(names, choice.results, strict=False)),
+            special=choice.special,
+            special_result=choice.results[-1] if choice.special else None,
+        )
+        try:
+            reserved = reserve(self._hands, wanted)
+        except DraError as error:
+            raise _AttemptError(f'running PreBind plugin "DynamicResources": {error}') from error
+        if binding_of(claims_of(self._hands, reserved), self._hands.now).ready:
+            bind(self._hands, reserved, choice.node)
+        else:
+            message = f"waiting for binding conditions for device on node {choice.node}"
+            told = Told(SCHEDULER, "BindingConditionsPending", message, warning=False, action="Scheduling")
+            self._hands.tell(reserved, told)
+
+    def _say_why(self, pod: Object, stays: _UnschedulableError) -> None:
+        pod = self._hands.store.get(kinds.POD, pod["metadata"]["name"], pod["metadata"]["namespace"])
+        condition = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": stays.reason,
+            "message": str(stays),
+            "observedGeneration": pod["metadata"]["generation"],
+            "lastProbeTime": None,
+            "lastTransitionTime": self._hands.now,
+        }
+        conditions = with_condition(pod["status"].get("conditions", []), condition)
+        self._hands.set_status(kinds.POD, pod, {"conditions": conditions})
+        self._hands.tell(pod, Told(SCHEDULER, "FailedScheduling", str(stays), action="Scheduling"))
+
+
+def _asks_served(needs: PodNeeds) -> bool:
+    return any(is_served_name(name) for name in needs.requests)
+
+
+def _special(pod: _Pod, snapshot: Snapshot, node: Node) -> SpecialClaim | None:
+    """What devices have to give for the pod's extended resources there; None where nothing, or it was given already."""
+    if not _asks_served(pod.needs) or pod.object["status"].get("extendedResourceClaimStatus"):
+        return None
+    found = special_claim(read(kinds.POD, pod.object), snapshot.classes.values(), node.status.allocatable)
+    return found if found.device_requests else None
+
+
+def _claim(pod: _Pod, special: SpecialClaim) -> ResourceClaim:
+    meta = ObjectMeta(name="<extended-resources>", namespace=pod.object["metadata"]["namespace"])
+    return ResourceClaim(metadata=meta, spec=ResourceClaimSpec(devices=DeviceClaim(requests=special.device_requests)))
+
+
+def _reaches(claim: Object, node: Node) -> bool:
+    """Whether what is allocated can be used from the node; yes for what is not allocated."""
+    selector = read(kinds.RESOURCE_CLAIM, claim).status.allocation
+    if selector is None or selector.node_selector is None:
+        return True
+    return matches(selector.node_selector, node.metadata.name, node.metadata.labels)
+
+
+def _refused(answer: Answer, node: str) -> Rejection:
+    """The node's word; _AttemptError where the scheduler gives the pod up on all nodes."""
+    if not isinstance(answer, Failed):
+        return Rejection(("cannot allocate all claims",))
+    if answer.kind == "node":
+        return Rejection((answer.message,))
+    late = f"node {node}: timed out trying to allocate devices"
+    raise _AttemptError(_PLUGIN + (late if answer.kind == "budget" else answer.message))
+
+
+def _alternatives(claims: tuple[ResourceClaim, ...], answer: Allocated) -> int:
+    """How far down their lists of alternatives the claims were served: less is better (DynamicResources' Score)."""
+    rank = 0
+    for claim, result in zip(claims, answer.results, strict=True):
+        given = {each.request for each in result.devices.results}
+        for request in claim.spec.devices.requests:
+            names = [f"{request.name}/{each.name}" for each in request.first_available]
+            rank += next((index for index, name in enumerate(names) if name in given), 0)
+    return rank
