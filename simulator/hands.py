@@ -73,9 +73,10 @@ class Hands:
         status = {key: value for key, value in (given.get("status", {}) | fields).items() if value is not None}
         return self.store.replace(kind, given | {"status": status}, subresource="status")
 
-    def delete(self, target: Object, *, grace_seconds: int = 0) -> None:
-        """Delete it with what it owns; a pod on a node is only marked while it has seconds of grace."""
-        garbage.delete(self.store, target, self._server.stamp(), None, grace_seconds)
+    def delete(self, target: Object, *, at_once: bool = False) -> None:
+        """Delete it with what it owns, as a client does; a pod on a node ends when its kubelet deletes it at once."""
+        grace = 0 if at_once else garbage.grace_of(target)
+        garbage.delete(self.store, target, self._server.stamp(), None, grace)
 
     def tell(self, about: Object, told: Told) -> None:
         """An event about the object; said again, the same event counts on."""

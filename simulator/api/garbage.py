@@ -5,12 +5,15 @@ A real cluster has controllers for this, a moment later; here it is done within 
 
 from __future__ import annotations
 
+from typing import Final
+
 from simulator import kinds
 from simulator.api.admission import recounted
 from simulator.kinds import KINDS, of_object
 from simulator.store import ConflictError, Object, Preconditions, Stamp, Store
 
-_MARK: str = "deletionTimestamp"
+_MARK: Final = "deletionTimestamp"
+_POD_GRACE: Final = 30  # terminationGracePeriodSeconds of a pod that names none
 
 
 def delete(
@@ -27,6 +30,15 @@ def delete(
     if store.find(kind, key[1], key[0]) is None:
         _after_deletion(store, last, stamp)
     return last
+
+
+def grace_of(stored: Object) -> int:
+    """How long an object may take to end, in seconds: a pod on a node until its kubelet is done with it, others not."""
+    if stored["kind"] != kinds.POD.kind or not stored.get("spec", {}).get("nodeName"):
+        return 0
+    if stored.get("status", {}).get("phase") in {"Succeeded", "Failed"}:
+        return 0
+    return int(stored["spec"].get("terminationGracePeriodSeconds", _POD_GRACE))
 
 
 def after_write(store: Store, before: Object, stored: Object, stamp: Stamp) -> Object:
@@ -46,7 +58,7 @@ def recount(store: Store, quota: Object) -> Object:
 
 def _after_deletion(store: Store, gone: Object, stamp: Stamp) -> None:
     for dependent in _dependents(store, gone["metadata"]["uid"]):
-        delete(store, dependent, stamp)
+        delete(store, dependent, stamp, None, grace_of(dependent))
     if namespace := gone["metadata"].get("namespace", ""):
         for quota in store.all(kinds.RESOURCE_QUOTA, namespace):
             recount(store, quota)
@@ -71,7 +83,7 @@ def _delete_namespace(store: Store, namespace: Object, stamp: Stamp, conditions:
     for kind in KINDS:
         for stored in store.all(kind, name) if kind.namespaced else ():
             if store.find(kind, stored["metadata"]["name"], name):
-                delete(store, stored, stamp)
+                delete(store, stored, stamp, None, grace_of(stored))
     _finish_namespace(store, name, stamp)
     return marked
 

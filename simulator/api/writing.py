@@ -18,7 +18,6 @@ from simulator.store import Object, Preconditions, Stamp, Store, changed, made_n
 _SUFFIX: Final = "bcdfghjklmnpqrstvwxz2456789"  # apimachinery/pkg/util/rand
 _SUFFIX_LENGTH: Final = 5
 _PATCHES: Final = "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
-_POD_GRACE: Final = 30
 _CUSTOM: Final = "portico.dev"  # the group of custom resources, which Kubernetes decodes without Go types
 
 
@@ -256,9 +255,6 @@ def _suffix(uid: str) -> str:
 
 def _grace(kind: Kind, stored: Object, options: Mapping[str, Any]) -> int:
     """How long a pod that is on a node may take to end, in seconds; everything else goes at once."""
-    if kind != kinds.POD or not stored.get("spec", {}).get("nodeName"):
-        return 0
-    if stored.get("status", {}).get("phase") in {"Succeeded", "Failed"}:
-        return 0
+    own = garbage.grace_of(stored) if kind == kinds.POD else 0
     asked = options.get("gracePeriodSeconds")
-    return int(stored["spec"].get("terminationGracePeriodSeconds", _POD_GRACE) if asked is None else asked)
+    return int(asked) if own and asked is not None else own

@@ -14,8 +14,10 @@ from simulator.claims import ClaimController
 from simulator.hands import Hands
 from simulator.http import read_schema
 from simulator.kinds import Kind, of_object
+from simulator.pods import HollowKubelets
 from simulator.scheduler import Scheduler
 from simulator.store import Object, Stamp, Store
+from simulator.workloads import WorkloadController
 
 SCHEMA = read_schema()
 NAMESPACE = "t"
@@ -91,6 +93,32 @@ class Cluster:
 
     def said(self, name: str) -> list[str]:
         return [f"{each['reason']}: {each['message']}" for each in self.events(name)]
+
+
+class Living(Cluster):
+    """With workloads too, and kubelets that start and end pods when their time has come."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.workloads = WorkloadController(self.hands)
+        self.kubelets = HollowKubelets(self.hands)
+
+    def settle(self) -> None:
+        before = -1
+        while before != self.store.version:
+            before = self.store.version
+            self.workloads.sync()
+            super().settle()
+            self.kubelets.sync()
+
+    def pass_seconds(self, seconds: float) -> None:
+        """Let everyone act, time pass, and everyone act on it."""
+        self.settle()
+        self.clock.pass_seconds(seconds)
+        self.settle()
+
+    def pods(self) -> list[Object]:
+        return self.store.all(kinds.POD, NAMESPACE)
 
 
 def node(name: str, *, cpu: str = "64", **spec: Any) -> Object:

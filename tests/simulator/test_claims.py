@@ -106,6 +106,9 @@ def test_a_pod_that_is_deleted_takes_its_claim_along(cluster: Cluster) -> None:
     cluster.add(pod("ok", "one"))
     cluster.settle()
     cluster.hands.delete(cluster.pod("ok"))
+    cluster.settle()
+    assert "allocation" in cluster.claim_of("ok")["status"]  # it may still run
+    cluster.hands.delete(cluster.pod("ok"), at_once=True)
     held = cluster.store.all(kinds.RESOURCE_CLAIM)
     assert [("deletionTimestamp" in each["metadata"], "allocation" in each["status"]) for each in held] == [
         (True, True)
