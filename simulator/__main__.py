@@ -43,6 +43,8 @@ def live(world: World, stop: threading.Event) -> int:
         for name in ACCOUNTS:
             say(f"kubeconfig of portico-{name}: {world.kubeconfig(name)}")
         while not stop.wait(1.0):
+            while world.complaints:
+                say(f"refused: {world.complaints.popleft()}")
             if why := world.fault():
                 say(f"can't go on: {why}")
                 return 1

@@ -10,6 +10,7 @@ import secrets
 import socket
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -43,8 +44,9 @@ from simulator.workloads import WorkloadController
 SYSTEM: Final = "portico-system"
 ROLES: Final = CLUSTERS.parent / "roles.yaml"
 HOST: Final = "127.0.0.1"
-ACCOUNTS: Final = ("web", "worker", "driver")
+ACCOUNTS: Final = ("portal", "web", "worker", "driver")
 _ADMIN: Final = "admin"
+_MOST_COMPLAINTS: Final = 100  # of actors, kept for whoever shows them
 _PAUSE: Final = 0.02  # seconds in which changes gather before controllers look
 _TURN: Final = 0.5  # seconds after which they look without one
 _START_SECONDS: Final = 60.0  # for a driver's first slices
@@ -88,7 +90,7 @@ class World:
         self._wake, self._ending = threading.Event(), False
         self.clock = Clock()
         self.broken = threading.Event()
-        self.complaints: list[str] = []
+        self.complaints: deque[str] = deque(maxlen=_MOST_COMPLAINTS)
         self._web = uvicorn.Server(self._web_config())
         self._threads: list[threading.Thread] = []
         self._drivers: list[NodeDriver] = []
@@ -165,7 +167,7 @@ class World:
         for name in sorted({"default", "kube-system", SYSTEM} | spaces):
             self._hands.create(kinds.NAMESPACE, {"metadata": {"name": name}})
         for each in objects:
-            self._create(each)
+            self._create(_with_portal(each) if each["kind"].endswith("Binding") else each)
         for group in self._scenario.groups:
             self._add_nodes(group)
         for pool in self._scenario.pools:
@@ -243,11 +245,21 @@ class World:
                 self.broken.set()
 
     def _complain(self, refusals: Sequence[str]) -> None:
-        self.complaints += refusals
+        self.complaints.extend(refusals)
 
     def _forget_events(self) -> None:
         oldest = datetime.now(UTC) - timedelta(hours=_EVENT_HOURS)
         self._hands.forget_events(oldest.strftime("%Y-%m-%dT%H:%M:%SZ"))
+
+
+def _with_portal(binding: Object) -> Object:
+    """The binding of the web's or worker's account, for the account of a portal that is both in one process too."""
+    subjects = binding.get("subjects", ())
+    names = {each["name"] for each in subjects}
+    if not names & {"portico-web", "portico-worker"}:
+        return binding
+    portal = {"kind": "ServiceAccount", "namespace": SYSTEM, "name": "portico-portal"}
+    return binding | {"subjects": [*subjects, portal]}
 
 
 def _listener() -> socket.socket:
