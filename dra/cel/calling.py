@@ -12,8 +12,8 @@ from typing import Final
 from dra.cel.environment import ENVIRONMENTS
 from dra.cel.errors import CelAbortError, CelRuntimeError
 from dra.cel.frames import Eval, Frame, captured, no_overload
-from dra.cel.functions import Overload
-from dra.cel.libraries import list_extensions, standard
+from dra.cel.functions import Library, Overload
+from dra.cel.libraries import conversions, list_extensions, standard
 from dra.cel.types import Kind, Type, is_dyn
 from dra.cel.values import CelMap, Duration, Timestamp, check_hashable, equal, type_name, type_of
 
@@ -28,18 +28,25 @@ _TRACKED: Final = {
     **{each.id: 0 for each in list_extensions.FUNCTIONS["sort"]},
     **{each.id: 1 for each in list_extensions.FUNCTIONS["@sortByAssociatedKeys"]},
 }
+_ONE_BINDING: Final[Library] = {**standard.FUNCTIONS, **conversions.FUNCTIONS}
 
 
 class Dispatch:
-    """The overloads that a call may mean."""
+    """The overloads that a call may mean.
 
-    __slots__ = ("_by_class", "_deep", "_function", "_overloads", "tracked")
+    Standard functions have one binding for all their overloads, so that what they do goes by the values alone: these
+    may be of other types than the checker inferred, since dyn is taken for any (common/stdlib/standard.go).
+    """
+
+    __slots__ = ("_by_class", "_candidates", "_deep", "_function", "_overloads", "tracked")
 
     def __init__(self, function: str, overloads: Sequence[Overload]) -> None:
         self._function = function
         self._overloads = overloads
+        others = _ONE_BINDING.get(function, ())
+        self._candidates = (*overloads, *(each for each in others if each not in overloads))
         self._by_class: dict[tuple[type, ...], Function] = {}
-        self._deep = any(_looks_inside(param) for each in overloads for param in each.params)
+        self._deep = any(_looks_inside(param) for each in self._candidates for param in each.params)
         self.tracked = _TRACKED.get(overloads[0].id) if len(overloads) == 1 else None
 
     def certain(self, given: Sequence[Type | None]) -> Function | None:
@@ -50,13 +57,20 @@ class Dispatch:
         fits = len(only.params) == len(given) and (not only.guarded or all(map(_takes, only.params, given)))
         return only.call if fits else None
 
+    def result(self, given: Sequence[Type | None]) -> Type | None:
+        """The type that every value of the call has; None where that is not known."""
+        results = {each.result for each in self._candidates}
+        if len(results) == 1:
+            return results.pop()
+        return self._overloads[0].result if self.certain(given) is not None else None
+
     def find(self, *values: object) -> Function:
         """The function for the values, or CelRuntimeError."""
         classes = tuple(map(type, values))
         known = self._by_class.get(classes)
         if known is not None:
             return known
-        for overload in self._overloads:
+        for overload in self._candidates:
             if overload.takes(values):
                 if not self._deep or not any(issubclass(each, tuple | CelMap) for each in classes):
                     self._by_class[classes] = overload.call

@@ -221,8 +221,10 @@ class _Planner:
         name = self._checked.names.get(node.id, node.function)
         overloads = [OVERLOADS[each] for each in self._checked.overloads[node.id]]
         dispatch = Dispatch(name, overloads)
-        if len(overloads) == 1 and overloads[0].result.kind not in _OPEN and not overloads[0].result.params:
-            self._certain[node.id] = overloads[0].result
+        given = [self._certain.get(each.id) for each in operands]
+        result = dispatch.result(given)
+        if result is not None and result.kind not in _OPEN and not result.params:
+            self._certain[node.id] = result
         folded = self._folded(node, name, dispatch, operands)
         if folded is not None:
             return folded
@@ -232,7 +234,6 @@ class _Planner:
             one_binding = name in standard.FUNCTIONS or name == "@sortByAssociatedKeys"
             in_order = has_pattern or (len(overloads) > 1 and not one_binding)
             return calling.observed_call(dispatch, closures, both=len(operands) == 2 and not in_order)
-        given = [self._certain.get(each.id) for each in operands]
         if len(operands) == 2 and operands[1].id in self._known:
             return calling.call_with(dispatch, closures[0], self._known[operands[1].id], given[0])
         return calling.call(dispatch, closures, given)

@@ -116,11 +116,14 @@ def of_constant(target: Eval, key: object, *, how: str) -> Eval:
 
 
 def of_computed(target: Eval, key: Eval, *, how: str) -> Eval:
-    """A closure for a key that is evaluated."""
-    reach = _REACH[how]
+    """A closure for a key that is evaluated; below an absent optional it is not."""
+    reach, skips = _REACH[how], how != "get_plain"
 
     def run(frame: Frame) -> object:
-        operand, value = target(frame), key(frame)
+        operand = target(frame)
+        if operand.__class__ is Optional and skips and not operand.present:
+            return NONE
+        value = key(frame)
         if type(value) not in _KEYS:
             raise bad_key(value)
         return reach(operand, value)

@@ -68,6 +68,8 @@ def _add(left: Quantity, right: Quantity) -> ComputedQuantity:
 
 
 def _sub(left: Quantity, right: Quantity) -> ComputedQuantity:
+    if isinstance(right, ComputedQuantity) and _keeps_its_sign(left, right.as_int64()):
+        return _computed(left + right)
     return _computed(left - right)
 
 
@@ -76,10 +78,15 @@ def _add_int(left: Quantity, units: int) -> ComputedQuantity:
 
 
 def _sub_int(left: Quantity, units: int) -> ComputedQuantity:
-    whole = left.as_int64()
-    if units == INT_MIN and whole is not None and whole >= 0:
-        return _add_int(left, units)  # Go negates within 64 bits, where the least number is its own negative
+    if _keeps_its_sign(left, units):
+        return _add_int(left, units)
     return _computed(left - Quantity.of(units, Format.DECIMAL_EXPONENT))
+
+
+def _keeps_its_sign(left: Quantity, subtracted: int | None) -> bool:
+    """Whether Go adds in truth: it negates within 64 bits, where the least number is its own negative."""
+    whole = left.as_int64()
+    return subtracted == INT_MIN and whole is not None and whole >= 0
 
 
 FUNCTIONS: Final[Library] = {

@@ -136,6 +136,27 @@ ORDER = (
 )
 
 
+# What the checker takes for a string, a bool, an int may be of another type: dyn in a list is taken for any.
+MISTAKEN = (
+    ("dyn(100) > [dyn(1)].first().orValue('a')", "true"),
+    ("[dyn(1)].first().orValue('a') + [dyn(1)].first().orValue('a') == dyn(2)", "true"),
+    ("([dyn(1)].first().orValue('a') + [dyn(1)].first().orValue('a')).startsWith('2')", "error"),
+    ("[dyn(1)].first().orValue('a').startsWith('1')", "error"),
+    ("[dyn(1)].first().orValue('a').lowerAscii() == '1'", "error"),
+    ("size([dyn([1, 2])].first().orValue('a')) == 2", "true"),
+    ("string([dyn(3)].first().orValue(true)) == '3'", "true"),
+    ("int([dyn(3)].first().orValue('5')) == 3", "true"),
+    ("![dyn(1)].first().orValue(true)", "error"),
+    ("-[dyn('a')].first().orValue(1) == 1", "error"),
+    ("'a' in [dyn(['a'])].first().orValue({'a': 1})", "true"),
+)
+
+
+@pytest.mark.parametrize(("text", "answer"), MISTAKEN)
+def test_values_decide_what_a_standard_function_does(text: str, answer: str) -> None:
+    assert said(text) == answer
+
+
 @pytest.mark.parametrize(("text", "answer"), OPERATORS)
 def test_operators(text: str, answer: str | tuple[str, str]) -> None:
     assert said(text) == answer

@@ -73,6 +73,11 @@ DEVICES = (
     ("dyn(device).driver == 'gpu.example.com'", "true"),
     ("dyn(device).size() == 4", "true"),
     ("dyn(device).attributes.absent == {}", "true"),
+    ("optional.none()[?device.attributes['gpu.example.com'].absent].hasValue()", "false"),
+    (
+        "device.attributes['gpu.example.com'].?absent[device.attributes['gpu.example.com'].absent].hasValue()",
+        "false",
+    ),
     ("dyn(device).attributes['gpu.example.com'].?model.orValue('x') == 'H100'", ("true", "false")),
     ("device.attributes == device.attributes", "true"),
     ("device.attributes.size() == 1", ("true", "false")),

@@ -36,6 +36,7 @@ QUANTITIES = (
     ("quantity('9999999999999999999999999999999999999G').asApproximateFloat() > 1e45", "true"),
     ("quantity('1e400').asApproximateFloat() > 1e308", "true"),
     ("quantity('1').sub(-9223372036854775807 - 1).asInteger() == -9223372036854775807", "true"),
+    ("quantity('0').sub(quantity('0').sub(-9223372036854775807 - 1)).isLessThan(quantity('0'))", "true"),
     ("quantity('1') < quantity('2')", "does not compile"),
 )
 
