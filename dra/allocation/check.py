@@ -81,7 +81,7 @@ def violations(
         own = [each for each in given if each.claim == number]
         found += _of_claim(snapshot, claim.spec.devices, own)
         found += _of_node(node, own, result.node_selector)
-    return [*found, *_twice(snapshot, given), *_overdrawn(snapshot, given), *_overconsumed(snapshot, given)]
+    return [*found, *_twice(snapshot, given), *_overdrawn(snapshot, node, given), *_overconsumed(snapshot, given)]
 
 
 def _published(
@@ -89,10 +89,7 @@ def _published(
 ) -> tuple[PublishedSlice, int] | str:
     """Where the device is published for the node in a complete pool, or what is wrong."""
     name = f"{result.driver}/{result.pool}/{result.device}"
-    grouped = snapshot.features.device_compatibility_groups
-    published = snapshot.pools.get(PoolID(result.driver, result.pool), ())
-    # With the gate off, a slice with compatibility groups is as if it were not there.
-    slices = [each for each in published if grouped or not each.layout.grouped]
+    slices = _seen(snapshot, PoolID(result.driver, result.pool))
     here = [
         (each, index)
         for each in slices
@@ -109,6 +106,12 @@ def _published(
     if not any(len(each) in {known.slice_count for known in current} for each in (current, here_alone)):
         return f"{name}: its pool has {len(current)} of {place[0].slice_count} slices"
     return place
+
+
+def _seen(snapshot: Snapshot, pool: PoolID) -> Sequence[PublishedSlice]:
+    """The slices of a pool; with the gate off, one with compatibility groups is as if it were not there."""
+    grouped = snapshot.features.device_compatibility_groups
+    return [each for each in snapshot.pools.get(pool, ()) if grouped or not each.layout.grouped]
 
 
 def _slice_reaches(slice_: PublishedSlice, node: Node) -> bool:
@@ -277,7 +280,7 @@ def _twice(snapshot: Snapshot, given: Sequence[_Given]) -> Iterator[str]:
     yield from (f"{device} is given twice in one claim" for (_, device), count in admins.items() if count > 1)
 
 
-def _overdrawn(snapshot: Snapshot, given: Sequence[_Given]) -> Iterator[str]:
+def _overdrawn(snapshot: Snapshot, node: Node, given: Sequence[_Given]) -> Iterator[str]:
     """A device is charged once while anybody has it, and again for admin access."""
     held = {each.device for each in _held(snapshot)}
     fresh = [each for each in given if each.result.share_id is None or each.id not in held]
@@ -287,7 +290,8 @@ def _overdrawn(snapshot: Snapshot, given: Sequence[_Given]) -> Iterator[str]:
     # What others overdrew is not this allocation's fault, unless it draws on the same pool.
     for place in {(each.result.driver, each.result.pool, each.slice_.generation) for each in fresh if each.shape.draws}:
         driver, pool, generation = place
-        slices = [each for each in snapshot.pools[PoolID(driver, pool)] if each.generation == generation]
+        current = [each for each in _seen(snapshot, PoolID(driver, pool)) if each.generation == generation]
+        slices = _that_count(current, node)
         left = Counter({key: total for each in slices for key, total in each.layout.counters.items()})
         for slice_ in slices:
             for name, shape in zip(slice_.layout.names, slice_.layout.shapes, strict=True):
@@ -296,6 +300,16 @@ def _overdrawn(snapshot: Snapshot, given: Sequence[_Given]) -> Iterator[str]:
                     for counter, amount in draw.counters.items():
                         left[draw.counter_set, counter] -= times * parse_quantity(amount.value).nano
         yield from (f"{pool}: counter {'/'.join(key)} is overdrawn" for key, amount in left.items() if amount < 0)
+
+
+def _that_count(current: Sequence[PublishedSlice], node: Node) -> Sequence[PublishedSlice]:
+    """The slices that draw on the pool's counters as the scheduler sees it from this node.
+
+    Where those for the node alone are as many as one of them names, it looks at no others (`GatherPools`). That they
+    leave some out happens only where slices disagree on their number (kubernetes/kubernetes#141117).
+    """
+    here = [each for each in current if _slice_reaches(each, node)]
+    return here if len(here) in {each.slice_count for each in here} else current
 
 
 def _overconsumed(snapshot: Snapshot, given: Sequence[_Given]) -> Iterator[str]:

@@ -38,6 +38,29 @@ DISTINCT = [{"distinctAttribute": f"{DRIVER}/n"}]
 TWO = a_request("gpu", count=2)
 
 
+def split(count: int) -> Snapshot:
+    """A card that is drawn empty by a device of another node; there are three slices, each names `count`."""
+    draws = {"card": {"slots": 2}}
+    return a_snapshot(
+        a_slice(name="counters", counters={"card": {"slots": 2}}, count=count),
+        a_slice([a_device("here", draws=draws)], name="devices", count=count),
+        a_slice([a_device("there", draws=draws)], name="others", nodeName="node-b", count=count),
+        held=[a_holder("there")],
+    )
+
+
+def unseen() -> Snapshot:
+    """A card drawn empty by a device of a slice with compatibility groups, which is not seen with their gate off."""
+    grouped = a_device("grouped", draws={"card": {"slots": 2}})
+    grouped["consumesCounters"][0]["compatibilityGroups"] = ["a"]
+    return a_snapshot(
+        a_slice(name="counters", counters={"card": {"slots": 2}}, count=2),
+        a_slice([a_device("plain", draws={"card": {"slots": 2}})], name="devices", count=2),
+        a_slice([grouped], name="groups", count=2),
+        held=[a_holder("grouped")],
+    )
+
+
 def given(*devices: str | Json, selector: Json | None = HERE) -> AllocationResult:
     """A result with these devices of the pool for the request `gpu`."""
     results = [
@@ -60,6 +83,8 @@ def given(*devices: str | Json, selector: Json | None = HERE) -> AllocationResul
             id="choice",
         ),
         pytest.param(CARD, a_claim(TWO), given("card-0-half-0", "card-0-half-1"), id="halves"),
+        pytest.param(unseen(), a_claim(), given("plain"), id="drawn by a slice with groups, the gate off"),
+        pytest.param(split(2), a_claim(), given("here"), id="drawn by slices that the scheduler does not look at"),
     ],
 )
 def test_nothing_is_wrong(snapshot: Snapshot, claim: ResourceClaim, result: AllocationResult) -> None:
@@ -83,6 +108,7 @@ def test_nothing_is_wrong(snapshot: Snapshot, claim: ResourceClaim, result: Allo
             id="in use",
         ),
         pytest.param(CARD, a_claim(TWO), given("card-0-whole", "card-0-half-0"), "overdrawn", id="counters"),
+        pytest.param(split(3), a_claim(), given("here"), "overdrawn", id="counters drawn on another node"),
         pytest.param(
             SHARED,
             a_claim(),
