@@ -86,4 +86,9 @@ class _Part:
         resources = {"requests": {"cpu": self._actor.cpu, "memory": self._actor.memory}, "claims": [{"name": "gpu"}]}
         container = {"name": "main", "image": self._actor.image, "resources": resources}
         entry = {"name": "gpu", "resourceClaimTemplateName": self._actor.template}
-        return {"containers": [container], "resourceClaims": [entry]}
+        spec: Object = {"containers": [container], "resourceClaims": [entry]}
+        if self._actor.node_selector:
+            spec["nodeSelector"] = self._actor.node_selector
+        if self._actor.priority_class:
+            spec["priorityClassName"] = self._actor.priority_class
+        return spec

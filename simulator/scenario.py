@@ -75,6 +75,8 @@ class Actor:
     image: str = "registry.example.org/workload:1"
     cpu: str = "4"
     memory: str = "16Gi"
+    node_selector: dict[str, str] = field(default_factory=dict)
+    priority_class: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from tests.simulator.clusters import NAMESPACE, Living, device_class, node, slic
 TRAINING = Actor(name="train", namespace=NAMESPACE, template="one", at_start=2, most=3, every=60, lasts=(100, 200))
 SERVICE = Actor(
     name="serve", kind="Deployment", namespace=NAMESPACE, template="one", at_start=1, most=1, every=60,
-    lasts=(50, 50), replicas=(2, 2),
+    lasts=(50, 50), replicas=(2, 2), node_selector={"kubernetes.io/hostname": "n1"}, priority_class="high",
 )  # fmt: skip
 
 
@@ -43,6 +43,8 @@ def test_some_are_there_from_the_beginning_and_all_end() -> None:
     running = [each for each in world.pods() if each["status"]["phase"] == "Running"]
     assert len(running) == 4  # two pods of training, two of the service
     assert len(world.store.all(kinds.RESOURCE_CLAIM)) == 4
+    served = next(each["spec"] for each in running if each["metadata"]["name"].startswith("serve-"))
+    assert (served["nodeSelector"], served["priorityClassName"]) == ({"kubernetes.io/hostname": "n1"}, "high")
     actors.sync(49)
     assert world.store.all(kinds.DEPLOYMENT)
     actors.sync(50)

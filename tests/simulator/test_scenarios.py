@@ -62,11 +62,17 @@ def test_actors_use_templates_of_their_own_namespace(name: str) -> None:
         if each["kind"] == "ResourceClaimTemplate"
     }
     assert {(actor.namespace, actor.template) for actor in scenario.actors} <= templates
+    labels = [group.labels.items() for group in scenario.groups]
+    assert all(any(actor.node_selector.items() <= each for each in labels) for actor in scenario.actors)
+    priorities = {each["metadata"]["name"] for each in objects if each["kind"] == "PriorityClass"}
+    assert {actor.priority_class for actor in scenario.actors} - {""} <= priorities
 
 
 def test_the_article_has_eight_nodes_of_eight_h100_two_of_them_with_the_real_driver() -> None:
     scenario, _ = load("article")
-    assert [group.machine for group in scenario.groups] == ["h100x8", "h100x8"]
+    assert [(group.machine, len(group.names)) for group in scenario.groups] == [
+        ("h100x8", count) for count in (2, 3, 3)
+    ]
     assert [len(group.names) for group in scenario.groups if group.real_driver] == [2]
     slices = filled("article").all(kinds.RESOURCE_SLICE)
     assert Counter(each["spec"]["nodeName"] for each in slices) == {f"node-{number}": 9 for number in range(3, 9)}
