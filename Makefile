@@ -17,7 +17,7 @@ SERVICES := cluster or node or browser or postgres or redis or programs
 export PORTICO_NODE := $(NODE)
 
 help:
-	@echo "make demo    the portal, its workers and a node driver on a cluster of their own; prints one address"
+	@echo "make demo    the portal on a simulated cluster with two real node drivers; prints one address (SCENARIO=mixed: another fleet, CLUSTER=real: a Kubernetes of its own, KUBECONFIG=file: a cluster of yours)"
 	@echo "make test    everything: installs and starts what the tests need (FULL=1: what takes longer too, NODE=0: no kubelet, SAMPLES=folder: objects to read)"
 	@echo "make check   the quick part of test: format, lint, types, import contracts, pure tests"
 	@echo "make oracle CASES=n SEED=s    our allocation and selectors against the scheduler's own libraries, on random cases"
@@ -57,10 +57,19 @@ test: packages go-builds check
 	  $(BIN)/python -m tests.oracle --cases 20000; \
 	  PORTICO_FULL=1 $(BIN)/python -m pytest -q tests/claims/test_manifests_corpus.py; fi
 
+# A KUBECONFIG that only stands in the environment is nobody's wish: the demo would write into that cluster.
+CLUSTER ?= simulated
+SCENARIO ?= article
+OWN_CLUSTER := $(if $(findstring command,$(origin KUBECONFIG)),--kubeconfig "$(KUBECONFIG)")
+
 demo: $(DEMO_VENV)/.installed
+ifeq ($(CLUSTER),real)
 	@scripts/check-go
-	@scripts/system-packages "make demo" runc busybox-static iproute2 openssl redis-server
+	@scripts/system-packages "make demo CLUSTER=real" runc busybox-static iproute2 openssl redis-server
 	@exec $(DEMO_VENV)/bin/python -m tests.cluster.demo
+else
+	@exec $(DEMO_VENV)/bin/python -m simulator.demo --scenario "$(SCENARIO)" $(OWN_CLUSTER)
+endif
 
 bench: $(VENV)/.installed
 	@[ -n "$(NAME)" ] || { echo "portico: which one? make bench NAME=echo" >&2; exit 2; }

@@ -1,7 +1,6 @@
-"""`make demo`, for now on a real control plane: one real node with the production driver, seven hollow ones, a portal.
+"""`make demo CLUSTER=real`: a real control plane, one real node with the production driver, seven hollow ones, a portal.
 
-Everything is on loopback in one folder and ends with Ctrl-C. The embedded demo takes this file's place when the
-simulator exists.
+Everything is on loopback in one folder and ends with Ctrl-C. `make demo` alone needs none of it (simulator/demo.py).
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ PORT = 8000  # where it is free
 def main() -> int:
     """Start everything, print one address, wait for Ctrl-C."""
     if os.geteuid() != 0:
-        say(f"make demo needs root for now. {NEEDS_ROOT.split(';', maxsplit=1)[0]}")
+        say(f"make demo CLUSTER=real needs root. {NEEDS_ROOT.split(';', maxsplit=1)[0]}")
         return 1
     for module in ("kubernetes", "containerd", "helm"):
         build.programs(module)

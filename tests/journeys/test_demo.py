@@ -1,4 +1,4 @@
-"""`make demo` as a person runs it: one command, one address, and Ctrl-C leaves nothing."""
+"""`make demo CLUSTER=real` as a person runs it: one command, one address, and Ctrl-C leaves nothing."""
 
 from __future__ import annotations
 
