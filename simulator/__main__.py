@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the dice that actors throw")
     flags = parser.parse_args(arguments)
     stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: stop.set())
     with tempfile.TemporaryDirectory(prefix="portico-", dir="/tmp") as folder:  # short, for sockets
         try:

@@ -95,6 +95,8 @@ class Scheduler:
                 self._place(on_its_way)
         except _UnschedulableError as stays:
             self._say_why(pod, stays)
+        except DraError as error:  # a pod that a real API server would have refused, such as with a wrong affinity
+            self._say_why(pod, _AttemptError(str(error)))
 
     def _is_due(self, pod: Object) -> bool:
         """Whether the pod waits for a node and something changed since the last try; or a device may be ready now."""

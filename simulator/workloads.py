@@ -6,6 +6,7 @@ are left out. StatefulSets, Jobs and autoscalers are kept and validated, and an 
 
 from __future__ import annotations
 
+import re
 from hashlib import sha256
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ from simulator.store import Object
 _HASH: Final = "pod-template-hash"
 _LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"  # apimachinery/pkg/util/rand, as hashes in names are spelt
 _NOT_RUN: Final = (kinds.STATEFUL_SET, kinds.JOB, kinds.AUTOSCALER)
+_PERCENT: Final = re.compile(r"[0-9]{1,4}%")
 _QUARTER: Final = "25%"  # maxSurge and maxUnavailable (apps/v1 defaults)
 
 
@@ -28,14 +30,13 @@ class WorkloadController:
 
     def __init__(self, hands: Hands) -> None:
         self._hands = hands
-        self._told: set[str] = set()  # uids of what does not run here
-        self._refused: dict[str, str] = {}  # uid of a ReplicaSet to the refusal of its last pod
+        self._told: set[tuple[str, str]] = set()  # uids and what was said of them, to say it once
 
     def sync(self) -> None:
         """Bring workloads and their pods together once."""
         for deployment in self._hands.store.all(kinds.DEPLOYMENT):
             if not is_going(deployment):
-                self._sync_deployment(deployment)
+                self._try_deployment(deployment)
         for replica_set in self._hands.store.all(kinds.REPLICA_SET):
             if not is_going(replica_set):
                 self._sync_replica_set(replica_set)
@@ -44,11 +45,21 @@ class WorkloadController:
                 self._say_not_run(kind, workload)
 
     def _say_not_run(self, kind: Kind, workload: Object) -> None:
-        if workload["metadata"]["uid"] in self._told:
-            return
-        self._told.add(workload["metadata"]["uid"])
         message = f"the simulator keeps a {kind.kind} and does not run it: only Pods and Deployments run here"
-        self._hands.tell(workload, Told("simulator", "NotRunHere", message))
+        self._tell_once(workload, Told("simulator", "NotRunHere", message))
+
+    def _tell_once(self, workload: Object, told: Told) -> None:
+        said = (workload["metadata"]["uid"], told.message)
+        if said not in self._told:
+            self._told.add(said)
+            self._hands.tell(workload, told)
+
+    def _try_deployment(self, deployment: Object) -> None:
+        """What a real API server would have refused is told, and stops no other workload."""
+        try:
+            self._sync_deployment(deployment)
+        except DraError as error:
+            self._tell_once(deployment, Told("deployment-controller", "FailedSync", str(error)))
 
     def _sync_deployment(self, deployment: Object) -> None:
         sets = [
@@ -150,10 +161,10 @@ class WorkloadController:
         return True
 
     def _tell_refused(self, replica_set: Object, why: str) -> None:
-        uid = replica_set["metadata"]["uid"]
         said = why.partition(" is forbidden: ")[2] or why  # without the generated name, which is another each time
-        if self._refused.get(uid) != said:
-            self._refused[uid] = said
+        key = (replica_set["metadata"]["uid"], said)
+        if key not in self._told:
+            self._told.add(key)
             self._hands.tell(replica_set, Told("replicaset-controller", "FailedCreate", f"Error creating: {why}"))
 
     def _write_replica_set(self, replica_set: Object, pods: list[Object]) -> None:
@@ -195,7 +206,9 @@ def _limits(deployment: Object, wanted: int) -> tuple[int, int]:
 def _part(given: Any, wanted: int, *, up: bool) -> int:
     if isinstance(given, int):
         return given
-    hundredths = int(str(given).rstrip("%")) * wanted
+    if not _PERCENT.fullmatch(str(given)):
+        raise DraError(f"strategy.rollingUpdate: {given!r} is neither a number nor a percentage")
+    hundredths = int(str(given)[:-1]) * wanted
     return -(-hundredths // 100) if up else hundredths // 100
 
 

@@ -1,4 +1,4 @@
-"""`make demo CLUSTER=real`: a real control plane, one real node with the production driver, seven hollow ones, a portal.
+"""`make demo CLUSTER=real`: a real control plane, a real node with the production driver, seven hollow ones, a portal.
 
 Everything is on loopback in one folder and ends with Ctrl-C. `make demo` alone needs none of it (simulator/demo.py).
 """

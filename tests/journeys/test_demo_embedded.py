@@ -48,7 +48,7 @@ class Demo:
 
     @property
     def password(self) -> str:
-        return re.findall(r"^ *alice +(\S+)$", self.log.read_text(), re.MULTILINE)[0]
+        return str(re.findall(r"^ *alice +(\S+)$", self.log.read_text(), re.MULTILINE)[0])
 
     @property
     def kubeconfig(self) -> Path:
