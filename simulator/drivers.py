@@ -15,6 +15,7 @@ from simulator.silicon.fleet import initialise
 
 _CHECKOUT: Final = Path(__file__).parents[1]
 _END_SECONDS: Final = 15.0
+_LAST_LINES: Final = 20  # of a log
 
 
 class NodeDriver:
@@ -23,7 +24,7 @@ class NodeDriver:
     def __init__(self, folder: Path, node: str, driver_name: str, kubeconfig: Path) -> None:
         self._folder, self._node = folder, node
         self._flags = ["--driver-name", driver_name, "--node-name", node, "--kubeconfig", str(kubeconfig)]
-        self._processes: list[subprocess.Popen[bytes]] = []
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
     @property
     def registry(self) -> Path:
@@ -49,18 +50,20 @@ class NodeDriver:
                 stderr=log,
                 start_new_session=True,
             )
-        self._processes.append(process)
+        self._processes[program] = process
 
     def ended(self) -> str:
-        """The log of a program that ended by itself; empty while both run."""
-        if all(process.poll() is None for process in self._processes):
-            return ""
-        return "\n".join(log.read_text(errors="replace")[-2000:] for log in sorted(self._folder.glob("*.log")))
+        """Which program ended by itself, with its last words; empty while both run."""
+        for program, process in self._processes.items():
+            if (code := process.poll()) is not None:
+                lines = (self._folder / f"{program}.log").read_text(errors="replace").splitlines()
+                return "\n".join([f"{program} of {self._node} ended with {code}:", *lines[-_LAST_LINES:]])
+        return ""
 
     def stop(self) -> None:
         """End both, the driver first."""
         while self._processes:
-            end(self._processes.pop())
+            end(self._processes.popitem()[1])
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
