@@ -20,7 +20,9 @@ _BATCH = 200
 def bump_revision() -> int:
     """The revision of this transaction's changes; pages see it with the commit. Writers wait for each other here."""
     if not Revision.objects.update(value=F("value") + 1):
-        Revision.objects.create(value=1)
+        # Two writers may both be the first: the later one waits here for the earlier one, and then finds its row.
+        Revision.objects.bulk_create([Revision(value=0)], ignore_conflicts=True)
+        Revision.objects.update(value=F("value") + 1)
     value = Revision.objects.values_list("value", flat=True).get()
     if value % _PRUNED_EVERY == 0 and value > KEPT:
         Tombstone.objects.filter(revision__lte=value - KEPT).delete()

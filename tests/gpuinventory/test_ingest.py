@@ -184,9 +184,11 @@ def test_slices_and_claims_that_come_at_once_end_in_the_same_rows() -> None:
 
     def write(kind: str, batches: list[list[bytes]]) -> None:
         start.wait()
-        for batch in batches:
-            ingest(kind, seen(batch))
-        connection.close()
+        try:
+            for batch in batches:
+                ingest(kind, seen(batch))
+        finally:
+            connection.close()
 
     with ThreadPoolExecutor(2) as pool:
         for done in [
