@@ -5,7 +5,7 @@ It decides nothing: rules and files come from the services.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import ndiff
 from typing import Any
@@ -21,20 +21,11 @@ from claims.services.fit import class_rooms, fit
 from claims.services.preview import Preview
 from claims.views.fitpanel import panel
 from claims.views.highlight import yaml
-from claims.wish import EXAMPLES, LEAST_SHARE, MAX_COUNT, SHARE_STEP, WHOLE, Strategy, gib
+from claims.wish import EXAMPLES, KEYS, LABELS, LEAST_SHARE, MAX_COUNT, SHARE_STEP, WHOLE, Strategy, gib
 from gpuinventory.selectors import held
 from portal.http import SignedInRequest, page_or_part
 from portal.selectors import namespaces_of
 
-LABELS: Mapping[str, str] = {
-    "ns": "Namespace",
-    "name": "Name",
-    "class": "GPU class",
-    "count": "Devices",
-    "share": "Share, in percent",
-    "memory": "Memory, at least",
-    "strategy": "Sharing inside the pod",
-}
 _BOUNDS = {"count": MAX_COUNT, "least": LEAST_SHARE, "step": SHARE_STEP, "whole": WHOLE}
 _NOTES = (
     ("template", "Template", "What is created. Each pod that names it gets devices of its own."),
@@ -103,7 +94,7 @@ def _page(seen: Preview, refusals: Sequence[Refusal]) -> dict[str, Any]:
         "fields": fields,
         "errors": [(f"field-{key}", each.label, each.error) for key, each in fields.items() if each.error],
         "refusals": [say(refusal) for refusal in refusals if not refusal.field],
-        "lacking": [LABELS[key] for key in lacking],
+        "lacking": [LABELS[key.rpartition(".")[2]] for key in lacking],
         "files": _shown(seen.files),
         "summary": summary(seen.wish) if seen.wish else "",
         "largest": _largest(seen),
@@ -117,8 +108,8 @@ def _fields(seen: Preview, refusals: Sequence[Refusal]) -> dict[str, Field]:
     errors = {refusal.field: say(refusal) for refusal in reversed(refusals)}
     values = {"count": "1", "share": str(WHOLE), **seen.reading.values}
     return {
-        key: Field(key, label, values.get(key, ""), EXAMPLES.get(key, ("", ""))[1], errors.get(key))
-        for key, label in LABELS.items()
+        key: Field(key, LABELS[key], values.get(key, ""), EXAMPLES.get(key, ("", ""))[1], errors.get(key))
+        for key in KEYS
     }
 
 

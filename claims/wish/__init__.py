@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from claims.wish.codec import Reading, read, write
 from claims.wish.judging import Bounds, ClassFacts, gib, judge
-from claims.wish.keys import EXAMPLES, KEYS, LISTS
+from claims.wish.keys import EXAMPLES, KEYS, LABELS, LISTS
 from claims.wish.values import (
     LEAST_SHARE,
     MAX_ALTERNATIVES,
@@ -37,6 +37,7 @@ from claims.wish.values import (
 __all__ = (
     "EXAMPLES",
     "KEYS",
+    "LABELS",
     "LEAST_SHARE",
     "LISTS",
     "MAX_ALTERNATIVES",

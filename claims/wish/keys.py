@@ -25,6 +25,9 @@ LISTS: Final[Mapping[str, tuple[tuple[str, ...], int]]] = {
     "toleration": (("key", "operator", "value", "effect", "seconds"), 16),
 }
 LABELS: Final[Mapping[str, str]] = {
+    **{key: label for key, (label, _) in EXAMPLES.items()},
+    "count": "Devices",
+    "share": "Share, in percent",
     "mode": "How much of a device",
     "profile": "Slice profile",
     "slots": "Slots",
