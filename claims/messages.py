@@ -177,6 +177,11 @@ CATALOGUE: Mapping[Code, Sentences] = {
         "The request is for {namespace}, and a pod finds claims of its own namespace only.",
         "Choose that namespace above, or take the line out.",
     ),
+    Code.PASTED_GONE: Sentences(
+        "The manifest of this link is not here.",
+        "It is kept for the team of the person who pasted it, until that person pasted {kept} others.",
+        "Paste it once more.",
+    ),
     Code.GUEST: Sentences(
         "{username} can't ask for GPUs yet.",
         "You are a member of no team, and namespaces belong to teams.",

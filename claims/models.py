@@ -1,4 +1,4 @@
-"""GPU requests as rows, and the audit line of what was done about them.
+"""GPU requests as rows, the audit line of what was done about them, and workloads that people pasted.
 
 A row is about one ResourceClaimTemplate. It never says what the cluster holds now beyond its state: that is read from
 `gpuinventory`. Rows are not deleted, but for one that the API server refused while it was being submitted.
@@ -19,6 +19,7 @@ from portal.models import Team
 MAX_KEY = 40  # characters of a form's number
 MAX_UID = 64
 MAX_REQUEST_ID = 64
+MAX_DIGEST = 64
 
 
 class GpuRequest(models.Model):
@@ -63,6 +64,22 @@ class GpuRequest(models.Model):
         if wish is None:
             raise ValueError(f"GPU request {self.pk} holds no wish: {self.query}")
         return wish
+
+
+class PastedManifest(models.Model):
+    """A workload that somebody pasted into the form. It never changes, so its digest in an address says which it is."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="pasted_manifests")
+    digest = models.CharField(max_length=MAX_DIGEST, help_text="SHA-256 of the text's UTF-8, in hex.")
+    text = models.TextField()
+    pasted_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering: ClassVar = ["-pasted_at", "-pk"]
+        constraints: ClassVar = [models.UniqueConstraint(fields=["digest", "user"], name="pasted_manifest_once")]
+
+    def __str__(self) -> str:
+        return f"{self.digest[:12]} of {self.user}"
 
 
 class Verb(models.TextChoices):

@@ -59,6 +59,7 @@ class Code(StrEnum):
     PASTED_KIND = "pasted.kind", "value", "known"
     PASTED_SHAPE = "pasted.shape", "where", "wanted"
     PASTED_NAMESPACE = "pasted.namespace", "value", "namespace"
+    PASTED_GONE = "pasted.gone", "kept"
 
     # The submit as a whole.
     GUEST = "person.guest", "username"

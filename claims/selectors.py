@@ -9,11 +9,12 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from django.core.paginator import Page, Paginator
+from django.db.models import Q
 
 from claims.lifecycle import EXISTING, FINAL, State
 from claims.manifests import REQUEST_LABEL
 from claims.messages import summary
-from claims.models import GpuRequest, GpuRequestEvent
+from claims.models import GpuRequest, GpuRequestEvent, PastedManifest
 from claims.wish import Bounds, ClassFacts
 from dra.quantity import Format, Quantity
 from gpuinventory import selectors as inventory
@@ -120,6 +121,12 @@ def request_view(user: User, pk: int) -> RequestView | None:
 def history_of(row: GpuRequest) -> tuple[GpuRequestEvent, ...]:
     """The audit lines of a request, oldest first. One query."""
     return tuple(row.events.all())
+
+
+def pasted_manifest(user: User, digest: str) -> str | None:
+    """The workload of that digest, if this person pasted it or somebody of the same team. One query."""
+    theirs = Q(user=user) | Q(user__memberships__team__memberships__user=user)
+    return PastedManifest.objects.filter(theirs, digest=digest).values_list("text", flat=True).first()
 
 
 def claims_of(user: User, namespace: str = "") -> tuple[ClaimView, ...]:

@@ -50,10 +50,18 @@ def patch(text: str, wish: Wish, facts: ClassFacts) -> File:
     return File("workload.yaml", document(cast(Mapping[str, Value], workload)))
 
 
-def _read(text: str) -> dict[str, Any]:
+def check_size(text: str) -> None:
+    """RefusalError for what is too long to be read, or holds a null character, which can't be kept either."""
     size = len(text.encode(errors="replace"))
     if size > MAX_BYTES:
         _no(Code.PASTED_SIZE, size=size, most=MAX_BYTES)
+    before, null, _ = text.partition("\0")
+    if null:
+        _no(Code.PASTED_YAML, line=before.count("\n") + 1, reason="a null character can't be read")
+
+
+def _read(text: str) -> dict[str, Any]:
+    check_size(text)
     try:
         _check_events(text)
         read = yaml.load(text, Loader=_Loader)  # noqa: S506 # a SafeLoader with fewer scalars

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 from claims import selectors
 from claims.manifests import REQUEST_LABEL, Files, render
-from claims.refusals import Refusal
-from claims.selectors import ClassOption
-from claims.wish import Bounds, Reading, Wish, judge, read
+from claims.manifests.pasted import patch
+from claims.refusals import Code, Refusal, RefusalError, refuse
+from claims.selectors import ClassOption, pasted_manifest
+from claims.services.paste import KEPT
+from claims.wish import Bounds, ClassFacts, Reading, Wish, Workload, judge, read
 from gpuinventory.selectors import TemplateView, resource_claim_template
 from portal.models import User
 
@@ -17,7 +19,8 @@ from portal.models import User
 class Preview:
     """A query as read, what is wrong with it, and the files if nothing is.
 
-    `existing` is the template that has the wished name now, this form's own or another.
+    `existing` is the template that has the wished name now, this form's own or another. `manifest` is the workload of
+    the person's own as it was pasted.
     """
 
     reading: Reading
@@ -27,6 +30,7 @@ class Preview:
     refusals: tuple[Refusal, ...]
     files: Files | None
     existing: TemplateView | None
+    manifest: str | None
 
     @property
     def done(self) -> bool:
@@ -50,7 +54,12 @@ def preview(*, user: User, query: str, key: str) -> Preview:
     reading, options = read(query), selectors.class_options()
     bounds, wish = selectors.bounds_of(user, options), reading.wish
     refusals = judge(wish, bounds) if wish else reading.refusals
-    files = render(wish, bounds.classes[wish.device_class], key) if wish and not refusals else None
+    manifest, files = _manifest(user, reading), None
+    if wish and not refusals:
+        try:
+            files = _files(wish, bounds.classes[wish.device_class], key, manifest)
+        except RefusalError as refused:
+            refusals = refused.refusals
     existing = resource_claim_template(wish.namespace, wish.name) if wish and files else None
     return Preview(
         reading=reading,
@@ -60,4 +69,21 @@ def preview(*, user: User, query: str, key: str) -> Preview:
         refusals=refusals,
         files=files,
         existing=existing,
+        manifest=manifest,
     )
+
+
+def _manifest(user: User, reading: Reading) -> str | None:
+    """The workload of the person's own that the query names, while it is kept."""
+    if reading.values.get("workload") != Workload.OWN:
+        return None
+    return pasted_manifest(user, reading.values.get("manifest", ""))
+
+
+def _files(wish: Wish, facts: ClassFacts, key: str, manifest: str | None) -> Files:
+    """RefusalError where the wish's own workload is not kept any more, or can't be used."""
+    if wish.workload is not Workload.OWN:
+        return render(wish, facts, key)
+    if manifest is None:
+        raise RefusalError(refuse(Code.PASTED_GONE, "manifest", kept=KEPT))
+    return render(wish, facts, key, own=patch(manifest, wish, facts))

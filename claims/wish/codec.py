@@ -87,6 +87,7 @@ def _workload(wish: Wish) -> dict[str, str]:
         "hours": _number(wish.hours),
         "until": wish.until.isoformat() if wish.until else "",
         "preset": wish.preset or "",
+        "manifest": wish.manifest,
     }
 
 

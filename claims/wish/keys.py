@@ -15,6 +15,7 @@ EXAMPLES: Final = {"ns": ("Namespace", "ml-train"), "name": ("Name", "trainer"),
 KEYS: Final = (
     *("ns", "name", "class", "mode", "memory", "count", "share", "profile", "slots", "strategy", "interval", "claim"),
     *("style", "workload", "replicas", "scale.min", "scale.max", "priority", "hours", "until", "preset"),
+    "manifest",
 )
 # Lists with their fields ("" where an entry is one text) and how many entries they take. The API takes 32 selectors,
 # 32 constraints and 16 tolerations (resource.k8s.io/v1).
@@ -42,6 +43,7 @@ LABELS: Final[Mapping[str, str]] = {
     "hours": "Planned hours",
     "until": "Of no use after",
     "preset": "Preset",
+    "manifest": "Manifest",
     "alt": "Alternatives",
     "cel": "Selectors",
     "constraint": "Constraints",

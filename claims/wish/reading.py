@@ -35,6 +35,7 @@ from claims.wish.values import (
 from dra.names import MAX_LABEL, is_dns_label, is_dns_subdomain, is_label_key, is_label_value
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,31}", re.ASCII)  # apimachinery IsCIdentifier, DeviceMaxIDLength
+_DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)  # SHA-256
 _MAX_SECONDS = 2**31 - 1
 _REPLICATED = frozenset({Workload.DEPLOYMENT, Workload.STATEFUL_SET, Workload.JOB})
 
@@ -166,7 +167,21 @@ def _workload(form: Fields) -> dict[str, Any]:
     priority = form.text("priority")
     if priority and not is_dns_subdomain(priority):
         _misshapen(form, "priority", "a name of small letters, digits, - and dots", "high-priority")
-    return {"workload": workload, "replicas": replicas or 1, "autoscale": autoscale, "priority": priority}
+    return {
+        "workload": workload,
+        "replicas": replicas or 1,
+        "autoscale": autoscale,
+        "priority": priority,
+        "manifest": _manifest(form) if workload is Workload.OWN else "",
+    }
+
+
+def _manifest(form: Fields) -> str:
+    """The digest of the workload that was pasted; an address tells no more of it."""
+    digest = form.text("manifest")
+    if not _DIGEST.fullmatch(digest):
+        form.no(Code.FIELD_MISSING, "manifest", label=LABELS["manifest"], example="a Deployment")
+    return digest
 
 
 def _autoscale(form: Fields, most: int) -> tuple[int, int] | None:

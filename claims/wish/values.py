@@ -133,6 +133,7 @@ class Wish(Choice):
     """One request for GPUs. `cel`, constraints and tolerations hold for the first choice and each alternative.
 
     `hours` and `until` are kept with the request and stand in no file. `autoscale` is the least and most replicas.
+    `manifest` is the SHA-256 in hex of a workload that was pasted, "" where the workload is written here.
     """
 
     namespace: str
@@ -152,6 +153,7 @@ class Wish(Choice):
     hours: int | None = None
     until: date | None = None
     preset: Preset | None = None
+    manifest: str = ""
 
     @property
     def choices(self) -> tuple[Choice, ...]:

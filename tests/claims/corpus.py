@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from hashlib import sha256
 from random import Random
 from typing import Any
 
@@ -48,6 +49,8 @@ EXPRESSIONS = (
     ),
     'device.capacity[?"gpu.portico.dev"].?memory.hasValue()',
 )
+# What is pasted where the workload is one's own.
+OWN = "apiVersion: v1\nkind: Pod\nmetadata: {name: own}\nspec: {containers: [{name: main, image: x}]}\n"
 NAMES = ("trainer", "y", "1e3", "0x1f", "null", "a" * 63, "no-1", "reranker-2")
 
 
@@ -67,6 +70,8 @@ def _wish(random: Random) -> Wish:
         "hours": random.choice([None, 1, 48]),
         "priority": random.choice(["", "", "system-cluster-critical"]) if workload is not Workload.OWN else "",
     }
+    if workload is Workload.OWN:
+        fields["manifest"] = sha256(OWN.encode()).hexdigest()
     if workload in {Workload.DEPLOYMENT, Workload.JOB, Workload.STATEFUL_SET}:
         fields["replicas"] = random.randint(1, 5)
     if workload is Workload.DEPLOYMENT and random.random() < 0.4:

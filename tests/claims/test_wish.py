@@ -64,7 +64,8 @@ TOLERATIONS = st.one_of(
     st.builds(Toleration, effect=st.just("NoExecute"), seconds=st.none() | st.integers(0, 2**31 - 1)),
 )
 SCALED: st.SearchStrategy[dict[str, object]] = st.one_of(
-    st.builds(dict, workload=st.sampled_from([Workload.POD, Workload.OWN])),
+    st.just({"workload": Workload.POD}),
+    st.just({"workload": Workload.OWN, "manifest": "0123456789abcdef" * 4}),
     st.builds(
         dict,
         workload=st.sampled_from([Workload.DEPLOYMENT, Workload.JOB, Workload.STATEFUL_SET]),
