@@ -14,14 +14,15 @@ from django.http import HttpResponse
 from django.utils.safestring import SafeString
 
 from claims.manifests import File, Files
-from claims.messages import Sentences, say, summary
+from claims.messages import say, summary
 from claims.refusals import Code, Refusal
 from claims.services.charges import quota_charges
 from claims.services.fit import class_rooms, fit
 from claims.services.preview import Preview
+from claims.views.desk.fields import fields_of
 from claims.views.fitpanel import panel
 from claims.views.highlight import yaml
-from claims.wish import EXAMPLES, KEYS, LABELS, LEAST_SHARE, MAX_COUNT, SHARE_STEP, WHOLE, Strategy, gib
+from claims.wish import LABELS, LEAST_SHARE, MAX_COUNT, SHARE_STEP, WHOLE, Strategy, gib
 from gpuinventory.selectors import held
 from portal.http import SignedInRequest, page_or_part
 from portal.selectors import namespaces_of
@@ -32,17 +33,6 @@ _NOTES = (
     ("pod", "Pod", "A pod to start from, or to copy two lists from into a workload of your own."),
     ("quota", "Quota", "For an administrator: how many devices of the class the namespace may have."),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One field as the page shows it: what was given, and what is wrong with it."""
-
-    key: str
-    label: str
-    value: str
-    example: str
-    error: Sentences | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +77,12 @@ def show(
 
 
 def _page(seen: Preview, refusals: Sequence[Refusal]) -> dict[str, Any]:
-    fields = _fields(seen, refusals)
+    fields = fields_of(seen, refusals)
     lacking = [refusal.field for refusal in seen.refusals if refusal.code is Code.FIELD_MISSING]
     return {
         "seen": seen,
         "fields": fields,
-        "errors": [(f"field-{key}", each.label, each.error) for key, each in fields.items() if each.error],
+        "errors": [(each.id, each.label, each.error) for each in fields.values() if each.error],
         "refusals": [say(refusal) for refusal in refusals if not refusal.field],
         "lacking": [LABELS[key.rpartition(".")[2]] for key in lacking],
         "files": _shown(seen.files),
@@ -101,15 +91,6 @@ def _page(seen: Preview, refusals: Sequence[Refusal]) -> dict[str, Any]:
         "too_large": _too_large(seen),
         "bounds": _BOUNDS,
         "strategies": tuple(Strategy),
-    }
-
-
-def _fields(seen: Preview, refusals: Sequence[Refusal]) -> dict[str, Field]:
-    errors = {refusal.field: say(refusal) for refusal in reversed(refusals)}
-    values = {"count": "1", "share": str(WHOLE), **seen.reading.values}
-    return {
-        key: Field(key, LABELS[key], values.get(key, ""), EXAMPLES.get(key, ("", ""))[1], errors.get(key))
-        for key in KEYS
     }
 
 

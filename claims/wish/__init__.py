@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from claims.wish.codec import Reading, read, write
 from claims.wish.judging import Bounds, ClassFacts, gib, judge
-from claims.wish.keys import EXAMPLES, KEYS, LABELS, LISTS
+from claims.wish.keys import EXAMPLES, KEYS, LABELS, LISTS, entry_of
 from claims.wish.values import (
     LEAST_SHARE,
     MAX_ALTERNATIVES,
@@ -63,6 +63,7 @@ __all__ = (
     "Toleration",
     "Wish",
     "Workload",
+    "entry_of",
     "gib",
     "judge",
     "read",
