@@ -1,6 +1,7 @@
 """Which values of a device an expression reaches by names that stand in its text.
 
 A path is what is selected of `device`, e.g. ("attributes", domain, id); names that `cel.bind` gives to a path count.
+The domain that an expression writes as `device.driver` is OWN: which one it is, the device says.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ type Scope = Mapping[str, Path | None]
 type Reads = frozenset[tuple[str, str, str]]
 
 LEAF: Final = 3  # part, domain, id
+OWN: Final = ""
 _SELECTIONS: Final = ("_?._", "_[_]", "_[?_]")
 _FIELDS: Final = ("driver", "allowMultipleAllocations")
 
@@ -40,8 +42,18 @@ def path_of(node: Node, scope: Scope) -> Path | None:
         name = node.name.removeprefix(".")
         return scope[name] if name in scope and name == node.name else () if name == "device" else None
     operand, key = selection(node)
-    path = None if operand is None else path_of(operand, scope)
+    if operand is None:
+        return _own_domain(node, scope)
+    path = path_of(operand, scope)
     return None if path is None or len(path) >= LEAF or path[:1] in [(each,) for each in _FIELDS] else (*path, key)
+
+
+def _own_domain(node: Node, scope: Scope) -> Path | None:
+    """The path of `device.attributes[device.driver]` and the like."""
+    if not isinstance(node, Call) or node.function not in _SELECTIONS or path_of(node.args[1], scope) != ("driver",):
+        return None
+    path = path_of(node.args[0], scope)
+    return (*path, OWN) if path is not None and len(path) == 1 and path[0] not in _FIELDS else None
 
 
 def selection(node: Node) -> tuple[Node | None, str]:

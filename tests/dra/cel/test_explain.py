@@ -44,6 +44,12 @@ def test_a_missing_attribute_is_absent_and_an_error() -> None:
     assert failing.seen == (Seen(MODEL, "absent"),)
 
 
+def test_a_value_below_the_devices_own_driver_is_seen() -> None:
+    text = 'device.capacity[device.driver].memory.compareTo(quantity("100Gi")) >= 0'
+    (condition,) = compile_expression(text).explain(FULL).conditions
+    assert condition.seen == (Seen("device.capacity[device.driver].memory", "80Gi"),)
+
+
 def test_terms_of_a_chain_keep_their_order() -> None:
     text = " && ".join(f"{number} > 0" for number in range(9))
     assert [each.text for each in compile_expression(text).explain(BARE).conditions] == text.split(" && ")
