@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from claims.views import claims, form, gpuclasseditor, gpuclasses, requests
+from claims.views import claims, downloads, form, gpuclasseditor, gpuclasses, requests
 
 app_name = "claims"
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("request/", form.form, name="form"),
-    path("request/template.yaml", form.file, {"slot": "template"}, name="template-file"),
-    path("request/pod.yaml", form.file, {"slot": "pod"}, name="pod-file"),
-    path("request/quota.yaml", form.file, {"slot": "quota"}, name="quota-file"),
+    path("request/paste", form.paste_manifest, name="paste"),
+    path("request/bundle.zip", downloads.bundle, name="bundle"),
+    path("request/manifest.yaml", downloads.together, name="manifest"),
+    path("request/<str:name>", downloads.file, name="file"),
     path("requests/", requests.requests, name="requests"),
     path("requests/<int:pk>/", requests.detail, name="request"),
     path("requests/<int:pk>/template.yaml", requests.created_file, name="created-file"),

@@ -5,7 +5,7 @@ Pure and deterministic: no time and no person in them; the same wish, facts and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -17,7 +17,8 @@ from claims.wish import ClassFacts, Owner, Preset, Style, Wish, Workload
 
 REQUEST_LABEL = "portico.dev/request"
 
-TEMPLATE_FILE = "template.yaml"
+# What is created, by whom it serves: each pod by itself, or all together.
+OBJECT_FILES: Mapping[Owner, str] = {Owner.OWN: "template.yaml", Owner.SHARED: "claim.yaml"}
 _WORKLOAD_FILES = {
     Workload.POD: "pod.yaml",
     Workload.DEPLOYMENT: "deployment.yaml",
@@ -60,18 +61,20 @@ class Files:
     around: tuple[File, ...]
     command: str
 
-    def __iter__(self) -> Iterator[File]:
-        return iter((self.template, self.pod, self.quota))
-
     @property
     def creatable(self) -> bool:
         """Whether the portal creates `template`: it does so with a ResourceClaimTemplate that is to be applied."""
-        return self.template in self.applied and self.template.name == TEMPLATE_FILE
+        return self.template in self.applied and self.template.name == OBJECT_FILES[Owner.OWN]
 
     @property
     def all(self) -> tuple[File, ...]:
         """Every file, as the tabs show them and the archive holds them."""
         return (*self.applied, *self.around, self.quota)
+
+    @property
+    def together(self) -> File:
+        """All that is applied as one file of several documents."""
+        return File("manifest.yaml", "---\n".join(file.text for file in self.applied))
 
 
 def render(wish: Wish, facts: ClassFacts, key: str, *, own: File | None = None) -> Files:
@@ -94,9 +97,8 @@ def render(wish: Wish, facts: ClassFacts, key: str, *, own: File | None = None) 
 
 
 def _template(wish: Wish, facts: ClassFacts, labels: Mapping[str, str]) -> File:
-    if wish.owner is Owner.SHARED:
-        return File("claim.yaml", resource_claim(wish, facts, labels))
-    return File(TEMPLATE_FILE, claim_template(wish, facts, labels))
+    write = resource_claim if wish.owner is Owner.SHARED else claim_template
+    return File(OBJECT_FILES[wish.owner], write(wish, facts, labels))
 
 
 def _around(wish: Wish, facts: ClassFacts, names: tuple[str, ...]) -> tuple[File, ...]:

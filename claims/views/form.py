@@ -1,18 +1,21 @@
-"""The request form, a pure function of its address, and the files of the wish in an address.
+"""The request form, a pure function of its address.
 
-GET only: nothing is written here. Creating is a POST to `claims.views.requests`.
+The one thing written here is a workload that somebody pastes; creating is a POST to `claims.views.requests`.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+from urllib.parse import urlencode
+
 from django.http import HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
-from claims.manifests import File
 from claims.messages import say
-from claims.refusals import Code, refuse
+from claims.refusals import Code, RefusalError, refuse
+from claims.services.paste import paste
 from claims.services.preview import preview
 from claims.views import formnumber, formpage
 from claims.views.door import WRONG_VALUE
@@ -20,7 +23,9 @@ from portal.http import SignedInRequest, current_namespace, signed_in
 from portal.selectors import namespaces_of
 
 OK = 200
+SEE_OTHER = 303
 FORBIDDEN = 403
+NOT_OF_THE_WISH = frozenset({"csrfmiddlewaretoken", "digest", "shown"})
 
 
 @require_safe
@@ -37,25 +42,20 @@ def form(request: SignedInRequest) -> HttpResponse:
     return formpage.show(request, seen, wrong, status=WRONG_VALUE if wrong else OK)
 
 
-@require_safe
+@require_POST
 @signed_in
-def file(request: SignedInRequest, slot: str) -> HttpResponse:
-    """One file of the wish in the address, byte for byte as previewed; 422 in plain words where it is none."""
-    key = request.GET.get(formnumber.PARAMETER, "")
-    if not formnumber.is_one(key):
-        return _sentences(str(say(refuse(Code.FORM_KEY))))
-    seen = preview(user=request.user, query=request.GET.urlencode(), key=key)
-    if seen.files is None or seen.wish is None:
-        return _sentences(*(str(say(refusal)) for refusal in seen.refusals))
-    files = {"template": seen.files.template, "pod": seen.files.pod, "quota": seen.files.quota}
-    return download(files[slot], seen.wish.name)
-
-
-def download(file: File, name: str) -> HttpResponse:
-    """The file's bytes, to be saved under the request's name."""
-    response = HttpResponse(file.content, content_type="application/yaml")
-    response["Content-Disposition"] = f'attachment; filename="{name}-{file.name}"'
-    return response
+def paste_manifest(request: SignedInRequest) -> HttpResponse:
+    """Keep the workload that was pasted, and go to the form that names it. 422 where it can't be kept."""
+    if not namespaces_of(request.user):
+        return guest(request, FORBIDDEN)
+    values = {key: str(value) for key, value in request.POST.items() if key not in NOT_OF_THE_WISH}
+    text = values.pop("text", "")
+    try:
+        values["manifest"] = paste(request.user, text)
+    except RefusalError as refused:
+        seen = preview(user=request.user, query=urlencode(values), key=values.get(formnumber.PARAMETER, ""))
+        return formpage.show(request, replace(seen, manifest=text), refused.refusals, status=WRONG_VALUE)
+    return HttpResponseRedirect(f"{reverse('claims:form')}?{urlencode(values)}", status=SEE_OTHER)
 
 
 def guest(request: SignedInRequest, status: int) -> HttpResponse:
@@ -70,7 +70,3 @@ def _numbered(request: SignedInRequest) -> HttpResponse:
     query[formnumber.PARAMETER] = formnumber.new()
     query.setdefault("ns", current_namespace(request))
     return HttpResponseRedirect(f"{reverse('claims:form')}?{query.urlencode()}")
-
-
-def _sentences(*lines: str) -> HttpResponse:
-    return HttpResponse("".join(f"{line}\n" for line in lines), status=WRONG_VALUE, content_type="text/plain")

@@ -11,43 +11,22 @@ from difflib import ndiff
 from typing import Any
 
 from django.http import HttpResponse
-from django.utils.safestring import SafeString
 
-from claims.manifests import File, Files
 from claims.messages import say, summary
 from claims.refusals import Code, Refusal
 from claims.services.charges import quota_charges
 from claims.services.fit import class_rooms, fit
 from claims.services.preview import Preview
 from claims.views.desk.fields import fields_of
+from claims.views.desk.into import into
+from claims.views.files import shown
 from claims.views.fitpanel import panel
-from claims.views.highlight import yaml
 from claims.wish import LABELS, LEAST_SHARE, MAX_COUNT, SHARE_STEP, WHOLE, Strategy, gib
 from gpuinventory.selectors import held
 from portal.http import SignedInRequest, page_or_part
 from portal.selectors import namespaces_of
 
 _BOUNDS = {"count": MAX_COUNT, "least": LEAST_SHARE, "step": SHARE_STEP, "whole": WHOLE}
-_NOTES = (
-    ("template", "Template", "What is created. Each pod that names it gets devices of its own."),
-    ("pod", "Pod", "A pod to start from, or to copy two lists from into a workload of your own."),
-    ("quota", "Quota", "For an administrator: how many devices of the class the namespace may have."),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class ShownFile:
-    """One file under its tab."""
-
-    slot: str
-    tab: str
-    note: str
-    file: File
-
-    @property
-    def html(self) -> SafeString:
-        """The file's text with its parts marked for CSS."""
-        return yaml(self.file.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +48,7 @@ def show(
         {
             **_page(seen, refusals),
             **_of_fleet(seen),
+            **into(seen),
             "namespaces": namespaces_of(request.user),
             "difference": _difference(seen, before),
         },
@@ -85,19 +65,13 @@ def _page(seen: Preview, refusals: Sequence[Refusal]) -> dict[str, Any]:
         "errors": [(each.id, each.label, each.error) for each in fields.values() if each.error],
         "refusals": [say(refusal) for refusal in refusals if not refusal.field],
         "lacking": [LABELS[key.rpartition(".")[2]] for key in lacking],
-        "files": _shown(seen.files),
+        "files": shown(seen.files.all) if seen.files else (),
         "summary": summary(seen.wish) if seen.wish else "",
         "largest": _largest(seen),
         "too_large": _too_large(seen),
         "bounds": _BOUNDS,
         "strategies": tuple(Strategy),
     }
-
-
-def _shown(files: Files | None) -> tuple[ShownFile, ...]:
-    if files is None:
-        return ()
-    return tuple(ShownFile(*note, file) for note, file in zip(_NOTES, files, strict=True))
 
 
 def _of_fleet(seen: Preview) -> dict[str, Any]:

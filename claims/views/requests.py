@@ -12,21 +12,21 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 from claims import selectors
-from claims.manifests import File
+from claims.manifests import OBJECT_FILES, File, Files
 from claims.messages import say
+from claims.models import GpuRequest
 from claims.refusals import Code, Refusal, RefusalError, refuse
 from claims.selectors import RequestView
 from claims.services.preview import preview
 from claims.services.submit import Submission, submit
 from claims.services.withdraw import why_not, withdraw
 from claims.views import door, formnumber, formpage, live, progress
-from claims.views.form import FORBIDDEN, OK, download, guest
+from claims.views.files import ShownFile, download, shown
+from claims.views.form import FORBIDDEN, NOT_OF_THE_WISH, OK, SEE_OTHER, guest
 from portal.cluster import person_of
 from portal.http import SignedInRequest, nothing_new, page_or_part, signed_in
 from portal.selectors import namespaces_of
 
-SEE_OTHER = 303
-_NOT_OF_THE_WISH = ("csrfmiddlewaretoken", "digest", "shown")
 _NEW_NUMBER = frozenset({Code.FORM_KEY, Code.FORM_USED})
 
 
@@ -61,7 +61,7 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "steps": progress.steps(view),
         "history": selectors.history_of(view.row),
         "commands": progress.commands(view),
-        "files": _files(view, again.files.pod if again.files else None),
+        "files": _files(view, again.files),
         "file_query": urlencode({formnumber.PARAMETER: view.row.key}) + f"&{view.row.query}",
         "may_withdraw": why_not(request.user, view.row) is None,
     }
@@ -73,7 +73,7 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
 def created_file(request: SignedInRequest, pk: int) -> HttpResponse:
     """The template's file as it was sent to the cluster."""
     row = _found(request, pk).row
-    return download(File("template.yaml", row.template), row.name)
+    return download(_sent(row), row.name)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -100,7 +100,7 @@ def withdraw_request(request: SignedInRequest, pk: int) -> HttpResponse:
 
 def _create(request: SignedInRequest) -> HttpResponse:
     values = request.POST.copy()
-    for name in _NOT_OF_THE_WISH:
+    for name in NOT_OF_THE_WISH:
         values.pop(name, None)
     try:
         row = submit(_submission(request, values), cluster=door.cluster())
@@ -147,11 +147,12 @@ def _found(request: SignedInRequest, pk: int) -> RequestView:
     return view
 
 
-def _files(view: RequestView, pod: File | None) -> tuple[formpage.ShownFile, ...]:
-    """What was sent, and the pod that uses it while the class is still there."""
-    template = formpage.ShownFile(
-        "template", "Template", "What was sent to the cluster.", File("template.yaml", view.row.template)
-    )
-    if pod is None:
-        return (template,)
-    return (formpage.ShownFile("pod", "Pod", "Start from it, or copy two lists from it.", pod), template)
+def _files(view: RequestView, again: Files | None) -> tuple[ShownFile, ...]:
+    """What was sent, and the files around it while the class is still there."""
+    sent = ShownFile(_sent(view.row), reverse("claims:created-file", args=[view.row.pk]))
+    others = shown(file for file in again.all if file.name != sent.file.name) if again else ()
+    return (sent, *others)
+
+
+def _sent(row: GpuRequest) -> File:
+    return File(OBJECT_FILES[row.wish.owner], row.template)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from django import template
 from django.utils import timezone
@@ -33,6 +35,12 @@ def quantity(text: str) -> str:
     """A Kubernetes quantity as people read it: bytes in binary units, counts as they are."""
     amount = parse_quantity(text).value
     return binary(amount) if amount >= _STEP * _STEP else f"{amount:,}"
+
+
+@register.filter
+def at(values: Mapping[str, Any], key: str) -> Any:
+    """The value under a key that a template can't write as a path, such as `scale.min`; None where there is none."""
+    return values.get(key)
 
 
 @register.filter

@@ -26,6 +26,11 @@ def fleet() -> dict[str, Any]:
     return {}
 
 
+def a_file() -> dict[str, Any]:
+    """The file of the template."""
+    return fleet() | {"name": "template.yaml"}
+
+
 def request_of_alice() -> dict[str, Any]:
     """A request whose template exists."""
     return {"pk": gpu_request(User.objects.get(username="alice"), Team.objects.get(name="ml-team")).pk}
@@ -52,9 +57,21 @@ def class_of_an_operator() -> dict[str, Any]:
 
 ROWS = (
     replace(PAGE, route="claims:form", data={"form": KEY}),
-    replace(FILE, route="claims:template-file", arrange=fleet),
-    replace(FILE, route="claims:pod-file", arrange=fleet),
-    replace(FILE, route="claims:quota-file", arrange=fleet),
+    replace(FILE, route="claims:file", arrange=a_file),
+    replace(FILE, route="claims:manifest", arrange=fleet),
+    replace(FILE, route="claims:bundle", arrange=fleet),
+    # Kept for those who may ask for GPUs; the answer leads to the form.
+    Row(
+        route="claims:paste",
+        method="post",
+        data={"text": "kind: Pod"},
+        alice=303,
+        bob=303,
+        charlie=303,
+        operator=403,
+        guest=403,
+        anonymous=302,
+    ),
     replace(PAGE, route="claims:requests"),
     # A form without values: refused for its values to those who may create, and altogether to those who may not.
     Row(

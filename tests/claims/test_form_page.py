@@ -29,7 +29,8 @@ def test_the_form_shows_the_wish_and_its_files(as_alice: Client) -> None:
     html = page(as_alice, ADDRESS)
     assert "Each pod gets 1 whole device of physical-gpu" in html
     assert 'value="trainer"' in html
-    assert set(code_of(html)) == {"text-template", "text-pod", "text-quota"}
+    names = ("template", "pod", "kustomization", "readme", "quota")
+    assert set(code_of(html)) == {*(f"text-{name}" for name in names), "command", "permalink"}
 
 
 @pytest.mark.parametrize("slot", ["template", "pod", "quota"])
@@ -159,7 +160,7 @@ def test_what_a_person_writes_is_escaped(as_alice: Client) -> None:
 def test_a_download_of_no_wish_says_why(as_alice: Client) -> None:
     answer = as_alice.get(f"/request/template.yaml?{QUERY}&count=0&form={KEY}")
     assert answer.status_code == 422
-    assert answer["Content-Type"] == "text/plain"
+    assert answer["Content-Type"] == "text/plain; charset=utf-8"
     assert "1 to 32" in answer.content.decode()
     assert as_alice.get(f"/request/template.yaml?{QUERY}").status_code == 422
 
