@@ -28,6 +28,7 @@ def home(request: SignedInRequest) -> HttpResponse:
     claims = selectors.resource_claims(namespaces)
     context = {
         "namespaces": namespaces,
+        "first": bool(namespaces) and not claims,
         "waiting": [claim for claim in claims if claim.state in _WAITING],
         "mine": [claim for claim in claims if claim.state not in _WAITING],
         "products": selectors.totals_by_product(),

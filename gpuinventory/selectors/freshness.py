@@ -15,12 +15,16 @@ from gpuinventory.models import Revision, StreamCursor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Freshness:
-    """When every kind was last in step with the cluster. `silent` asks for the amber bar; `error` is the reason."""
+    """When every kind was last in step with the cluster. `silent` asks for the bar; `error` is the reason.
+
+    `read` says how many of the followed kinds were read at least once.
+    """
 
     synced_at: datetime | None
     age: timedelta
     silent: bool
     error: str
+    read: int
 
     @property
     def tone(self) -> Literal["live", "old", "never"]:
@@ -33,18 +37,24 @@ class Freshness:
     def word(self) -> str:
         """The badge's text: short, and with an absolute time once it is old."""
         if self.synced_at is None:
-            return "not read yet"
+            return f"reading {self.read}/{len(KINDS)}"
         return f"as of {self.synced_at:%H:%M:%S}" if self.silent else "live"
 
     @property
     def sentence(self) -> str:
         """What happened, since when, and what is shown."""
         if self.synced_at is None:
-            return "Nothing was read from the cluster yet. Pages fill when a worker reaches it."
+            return f"Reading the cluster: {self.read} of {len(KINDS)} kinds so far. {self._what_fills}"
         moment = f"{self.synced_at:%Y-%m-%d %H:%M:%S} UTC"
         if not self.silent:
             return f"In step with the cluster. Last word at {moment}."
         return f"No word from the cluster since {moment} ({_length(self.age)}). Showing the last known state."
+
+    @property
+    def _what_fills(self) -> str:
+        if self.error:
+            return "The last try failed; it is tried again."
+        return "Pages fill by themselves." if self.read else "Pages fill when a worker reaches it."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +119,7 @@ def freshness() -> Freshness:
     age = timezone.now() - synced_at if synced_at else timedelta(0)
     error = next((cursor.last_error for cursor in cursors if cursor.last_error), "")
     old = synced_at is None or age > timedelta(seconds=settings.SILENT_SECONDS)
-    return Freshness(synced_at=synced_at, age=age, silent=old or bool(error), error=error)
+    return Freshness(synced_at=synced_at, age=age, silent=old or bool(error), error=error, read=len(known))
 
 
 def revision() -> int:

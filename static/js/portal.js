@@ -43,13 +43,13 @@
   /* Menus close when the pointer or the focus goes elsewhere. */
   for (const kind of ["click", "focusin"]) {
     document.addEventListener(kind, (event) => {
-      for (const menu of document.querySelectorAll("details.me[open]")) {
+      for (const menu of document.querySelectorAll("details.menu[open]")) {
         if (!menu.contains(event.target)) menu.open = false;
       }
     });
   }
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") for (const menu of document.querySelectorAll("details.me[open]")) menu.open = false;
+    if (event.key === "Escape") for (const menu of document.querySelectorAll("details.menu[open]")) menu.open = false;
   });
 
   root.dataset.script = "on";

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from django.test import Client
 from pytest_django.fixtures import DjangoAssertNumQueries
 
+from gpuinventory.kinds import KINDS
 from gpuinventory.selectors import revision
+from gpuinventory.services import lease
 from gpuinventory.services.ingest import ingest
 from tests.gpuinventory.fleet import DRIVER, claim, device, seen, slices_of
 
@@ -91,7 +95,33 @@ def test_a_poll_that_finds_nothing_new_is_cheap(
 def test_pages_without_anything(as_olga: Client, as_alice: Client) -> None:
     assert "No driver has published a ResourceSlice." in text(as_olga, "/devices/")
     assert "Your namespaces hold no device" in text(as_alice, "/devices/")
-    assert "Nothing was read from the cluster yet." in text(as_alice, "/")
+
+
+def test_the_first_visit_offers_where_to_begin(as_alice: Client, as_gus: Client) -> None:
+    page = text(as_alice, "/")
+    for address in ("/request/", "/capacity/", "/gpu-classes/"):
+        assert f'<a class="choice" href="{address}">' in page
+    assert 'class="choice"' not in text(as_gus, "/")
+    ingest("ResourceClaim", seen([claim("ml-team", "notebook", [device("node-a", "gpu-0")], pods=["p"])]))
+    assert 'class="choice"' not in text(as_alice, "/")
+
+
+def test_pages_tell_how_far_the_first_reading_is(as_alice: Client) -> None:
+    page = text(as_alice, "/")
+    assert "Reading the cluster: 0 of 13 kinds so far. Pages fill when a worker reaches it." in page
+    assert 'hx-trigger="every 1s"' in page
+    now = datetime.now(UTC)
+    for kind in KINDS[:4]:
+        lease.take(kind, "holder", now)
+        lease.keep(kind, "holder", now)
+    part = text(as_alice, "/freshness/", **PART)
+    assert "Reading the cluster: 4 of 13 kinds so far. Pages fill by themselves." in part
+    for kind in KINDS[4:]:
+        lease.take(kind, "holder", now)
+        lease.keep(kind, "holder", now)
+    part = text(as_alice, "/freshness/", **PART)
+    assert "Reading the cluster" not in part
+    assert 'hx-trigger="every 10s"' in part
 
 
 @pytest.mark.usefixtures("fleet")

@@ -104,7 +104,7 @@ def test_a_doubled_nudge_changes_nothing(nowhere: str) -> None:
 
 
 def test_freshness_is_that_of_the_oldest_kind() -> None:
-    assert (freshness().word, freshness().silent) == ("not read yet", True)
+    assert (freshness().word, freshness().silent) == ("reading 0/13", True)
     now = datetime.now(UTC)
     for age, kind in enumerate(KINDS):
         lease.take(kind, "holder", now)
