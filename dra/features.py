@@ -56,6 +56,11 @@ class Features:
             raise UnknownFeatureError(f"feature gate {unknown[0]!r} is not known: it is none of {', '.join(_FIELDS)}")
         return replace(self, **{_FIELDS[name]: on for name, on in gates.items()})
 
+    @classmethod
+    def gates(cls) -> frozenset[str]:
+        """The Kubernetes names of all gates that are told apart here."""
+        return frozenset(_FIELDS)
+
     @property
     def binding_conditions(self) -> bool:
         """Whether binding conditions count: two gates make one feature of the allocator (`AllocatorFeatures`)."""

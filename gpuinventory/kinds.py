@@ -27,3 +27,5 @@ FOLLOWED: dict[str, Resource] = {
     )
 }  # fmt: skip
 KINDS = tuple(FOLLOWED)
+# An object of our own beside those of the cluster: what it can do (gpuinventory.capabilities).
+CAPABILITIES = "Capabilities"

@@ -10,8 +10,9 @@ from celery import shared_task, signals
 from django.conf import settings
 from django.utils import timezone
 
-from gpuinventory.kinds import KINDS
+from gpuinventory.kinds import CAPABILITIES, KINDS
 from gpuinventory.services import lease
+from gpuinventory.services.capabilities import Look, refresh
 from gpuinventory.services.stream import Stream, run_stream
 from portal.cluster import kube_client
 
@@ -40,7 +41,22 @@ def stream(kind: str) -> None:
 
 
 @shared_task  # type: ignore[untyped-decorator] # celery has no types
+def look() -> None:
+    """See what the cluster can do."""
+    refresh(
+        Look(
+            holder=uuid.uuid4().hex,
+            connect=kube_client,
+            clock=timezone.now,
+            namespace=settings.PROBE_NAMESPACE,
+        )
+    )
+
+
+@shared_task  # type: ignore[untyped-decorator] # celery has no types
 def sweep() -> None:
-    """Nudge every kind that nobody streams."""
+    """Nudge every kind that nobody streams, and the look at the cluster when it is due."""
     for kind in lease.due_kinds(KINDS, timezone.now()):
         stream.delay(kind)
+    if lease.due_kinds((CAPABILITIES,), timezone.now()):
+        look.delay()

@@ -26,7 +26,7 @@ from dra.errors import DraError
 from simulator.drivers import end
 from simulator.knobs import PATH
 from simulator.scenario import load
-from simulator.world import HOST, World
+from simulator.world import HOST, SYSTEM, World
 
 PORT: Final = 8000  # where it is free
 _CHECKOUT: Final = Path(__file__).parents[1]
@@ -49,6 +49,7 @@ class Portal:
             "PYTHONPATH": str(_CHECKOUT),
             "PORTICO_SECRET_KEY": secrets.token_urlsafe(32),
             "PORTICO_KUBECONFIG": str(kubeconfig),
+            "PORTICO_PROBE_NAMESPACE": SYSTEM,
             "PORTICO_DATABASE_URL": f"sqlite:///{folder / 'portico.sqlite3'}",
         }
         self._process: subprocess.Popen[bytes] | None = None

@@ -83,6 +83,11 @@ def path_of(resource: Resource, *, namespace: str = "", name: str = "", subresou
     return f"{root}{scope}/{resource.plural}{tail}" + (f"/{subresource}" if subresource else "")
 
 
+def read(path: str) -> Request:
+    """Read what the server says of itself: `/version`, `/apis/…` (discovery)."""
+    return Request("GET", path)
+
+
 def get(resource: Resource, name: str, *, namespace: str = "") -> Request:
     """Read one object."""
     return Request("GET", path_of(resource, namespace=namespace, name=name))

@@ -1,5 +1,6 @@
 """Reads of the inventory: frozen values, each in a pinned number of queries. What other apps may ask stands here."""
 
+from gpuinventory.selectors.capabilities import capabilities
 from gpuinventory.selectors.capacity import Capacity, ClassCapacity, capacity, gpu_classes
 from gpuinventory.selectors.claims import (
     ClaimView,
@@ -46,6 +47,7 @@ __all__ = [
     "ProfileTotals",
     "Segment",
     "TemplateView",
+    "capabilities",
     "capacity",
     "device_classes",
     "device_detail",

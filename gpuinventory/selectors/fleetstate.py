@@ -16,7 +16,9 @@ from dra.errors import DraError
 from dra.kube.requests import DEVICE_CLASSES, DEVICE_TAINT_RULES, NODES, RESOURCE_CLAIMS, RESOURCE_SLICES
 from dra.objects import DeviceClass, DeviceTaintRule, Node, ResourceClaim, ResourceSlice, decode
 from gpuinventory.claimstate import owning_pod
+from gpuinventory.kinds import CAPABILITIES
 from gpuinventory.models import ClusterObject, Tombstone
+from gpuinventory.selectors.capabilities import capabilities, read_capabilities
 
 type Key = tuple[str, str, str]
 """Kind, namespace, name."""
@@ -43,7 +45,7 @@ class _Kind:
 
 
 def read_all() -> FleetState:
-    """One query. Costs the whole fleet."""
+    """Two queries. Costs the whole fleet."""
     problems: dict[Key, str] = {}
     read: dict[str, dict[Key, Any]] = {kind: {} for kind in _KINDS}
     for key, body in _rows(ClusterObject.objects.filter(kind__in=_KINDS).order_by("namespace", "name")):
@@ -58,20 +60,24 @@ def read_all() -> FleetState:
         classes=read[DEVICE_CLASSES.kind].values(),
         taint_rules=read[DEVICE_TAINT_RULES.kind].values(),
         resource_claims=claims.values(),
+        features=capabilities().features,
     )
     wanted = {key: classes for key, claim in claims.items() if (classes := _waits_for(claim))}
     return FleetState(snapshot=snapshot, wanted=wanted, waiting=_counted(wanted), problems=problems)
 
 
 def read_changes(state: FleetState, since: int) -> FleetState:
-    """With what changed after that revision. Two queries.
+    """With what changed after that revision. Two queries; all anew where the cluster's own features changed.
 
     They name the revision alone: with the kind or an order beside it SQLite takes that index, and reads every row.
     """
     gone = Tombstone.objects.filter(revision__gt=since).values_list("kind", "namespace", "name")
     for key in (each for each in gone if each[0] in _KINDS):
         state = _without(state, key)
-    changed = _rows(ClusterObject.objects.filter(changed_at_revision__gt=since))
+    changed = list(_rows(ClusterObject.objects.filter(changed_at_revision__gt=since)))
+    looks = (read_capabilities(body) for key, body in changed if key[0] == CAPABILITIES)
+    if any(each.features != state.snapshot.features for each in looks):
+        return read_all()
     for key, body in sorted(row for row in changed if row[0][0] in _KINDS):
         state = _with(state, key, body)
     return replace(state, waiting=_counted(state.wanted))

@@ -58,6 +58,17 @@ def set_absent(kind: str, holder: str, now: datetime) -> None:
         raise LeaseLostError(kind)
 
 
+def rest(kind: str, holder: str, now: datetime, pause: timedelta) -> None:
+    """Record a word from the cluster, after which nothing is due for a while. LeaseLostError if it is not ours."""
+    keep(kind, holder, now)
+    StreamCursor.objects.filter(kind=kind, lease_holder=holder).update(due_at=now + pause)
+
+
+def recall(kind: str) -> None:
+    """End the pause: it is due at once."""
+    StreamCursor.objects.filter(kind=kind).update(due_at=None)
+
+
 def release(kind: str, holder: str) -> None:
     """Let others go on at once. Releasing what is not ours changes nothing."""
     StreamCursor.objects.filter(kind=kind, lease_holder=holder).update(lease_holder="", lease_until=None)

@@ -22,7 +22,7 @@ from dra.kube.responses import Header
 from dra.kube.watch import WatchEvent, parse_event
 from dra.objects import decode
 from dra.pools import PoolID
-from gpuinventory.kinds import FOLLOWED
+from gpuinventory.kinds import CAPABILITIES, FOLLOWED
 from gpuinventory.services import lease
 from gpuinventory.services.changelog import bump_revision
 from gpuinventory.services.ingest import Seen, forget_others, ingest
@@ -53,6 +53,8 @@ def run_stream(stream: Stream) -> bool:
         return False
     try:
         _run(stream, cursor.resource_version)
+        if cursor.failures:  # it was away and may have come back as another version
+            lease.recall(CAPABILITIES)
     except lease.LeaseLostError:
         _log.warning("lease lost", kind=stream.kind)
         return False

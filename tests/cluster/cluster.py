@@ -35,9 +35,11 @@ class Cluster:
     After `start` it serves at `url`, with certificates by `ca`. `stop` leaves no process, mount or file.
     """
 
-    def __init__(self, base: Path = folders.BASE) -> None:
+    def __init__(self, base: Path = folders.BASE, flags: Mapping[str, Sequence[str]] | None = None) -> None:
+        """`flags` are more flags by program, as `{"kube-apiserver": ["--feature-gates=…"]}`."""
         self.programs = build.programs("kubernetes")
         sweep(base)
+        self.flags = dict(flags or {})
         self.folder = folders.create(base)
         self.processes = Processes(self.folder)
         self._authority = Authority(self.folder / "certificates")
@@ -169,7 +171,7 @@ class Cluster:
         self._authority.key_pair("service-account")
 
     def _start_all(self) -> None:
-        self._plane = ControlPlane(self.folder, self.programs, choose_ports())
+        self._plane = ControlPlane(self.folder, self.programs, choose_ports(), self.flags)
         self._plane.write_files()
         self.user_kubeconfig(ADMIN, ["system:masters"])
         self.user_kubeconfig("system:kube-controller-manager")

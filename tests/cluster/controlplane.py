@@ -5,8 +5,9 @@ Values only: what to run, where it listens and how to ask whether it is ready. `
 
 import json
 import socket
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
@@ -59,6 +60,8 @@ class ControlPlane:
     folder: Path
     programs: Path
     ports: Ports
+    flags: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """More flags by program, as feature gates."""
 
     @property
     def audit_log(self) -> Path:
@@ -76,6 +79,9 @@ class ControlPlane:
         (self.folder / "audit-policy.json").write_text(json.dumps(AUDIT_POLICY))
 
     def command(self, program: str) -> list[str | Path]:
+        return [*self._command(program), *self.flags.get(program, ())]
+
+    def _command(self, program: str) -> list[str | Path]:
         match program:
             case "etcd":
                 return self._etcd()

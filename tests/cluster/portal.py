@@ -112,6 +112,7 @@ class Portal(Started):
             "PYTHONPATH": str(CHECKOUT),
             "PORTICO_SECRET_KEY": self._secret,
             "PORTICO_KUBECONFIG": str(kubeconfig),
+            "PORTICO_PROBE_NAMESPACE": self._accounts.namespace,
             "PORTICO_DATABASE_URL": self._database_url,
             "PORTICO_BROKER_URL": f"redis://{HOST}:{self._redis_port}/0",
         }

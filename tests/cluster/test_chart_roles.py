@@ -52,6 +52,9 @@ FLEET = {
     "/nodes": READ,
 }
 FOLLOWED = FLEET | {
+    # Dry runs only: the chart's policy refuses all others (test_capabilities.py).
+    "resource.k8s.io/resourceslices": f"{READ} create",
+    "resource.k8s.io/deviceclasses": f"{READ} create",
     "resource.k8s.io/devicetaintrules": READ,
     "/pods": READ,
     "/namespaces": READ,
@@ -152,6 +155,8 @@ def rights(cluster: Cluster, accounts: ServiceAccounts, subject: Subject, namesp
         (MPSD, "", {}),
         (MPSD, "chart-system", {}),
         (WORKER, "", FOLLOWED),
+        (WORKER, TRAIN, FOLLOWED),
+        (WORKER, "chart-system", FOLLOWED | {"resource.k8s.io/resourceclaimtemplates": f"{READ} create"}),
         (NODE_DRIVER, "", DRIVER),
         (ALICE, TRAIN, TEAM),
         (ALICE, SERVE, TEAM),

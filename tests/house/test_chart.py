@@ -175,7 +175,7 @@ def test_the_portal_hears_what_the_values_say(all_on: list[dict[str, Any]]) -> N
     assert heard["PORTICO_ALLOWED_HOSTS"] == "gpus.example.org,localhost"
     assert heard["PORTICO_HTTPS"] == "false"
     assert heard["PORTICO_IMPERSONATION_PREFIX"] == "oidc:"
-    assert environment(all_on, "Deployment", "portico-worker") == heard
+    assert environment(all_on, "Deployment", "portico-worker") == heard | {"PORTICO_PROBE_NAMESPACE": NAMESPACE}
 
 
 def test_every_variable_of_a_portal_pod_is_a_setting_of_the_portal(all_on: list[dict[str, Any]]) -> None:

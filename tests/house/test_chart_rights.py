@@ -63,7 +63,9 @@ RULES: dict[str, set[Rule]] = {
         (("",), ("events", "namespaces", "nodes", "pods", "resourcequotas"), ("get", "list", "watch"), ANY_NAME),
         (("scheduling.k8s.io",), ("priorityclasses",), ("get", "list", "watch"), ANY_NAME),
         (("portico.dev",), ("gpuclasses", "physicalgpus"), ("get", "list", "watch"), ANY_NAME),
+        (("resource.k8s.io",), ("deviceclasses", "resourceslices"), ("create",), ANY_NAME),  # dry runs only, by policy
     },
+    "portico-worker": {(("resource.k8s.io",), ("resourceclaimtemplates",), ("create",), ANY_NAME)},
     "gpus-portico-driver": {
         (("resource.k8s.io",), ("resourceclaims",), ("get",), ANY_NAME),
         (("resource.k8s.io",), ("resourceclaims/status",), ("patch", "update"), ANY_NAME),
@@ -110,6 +112,7 @@ BINDINGS = {
     ("", "gpus-portico-person", "gpus:portico-web"),
     ("", "gpus-portico-as-operator", "gpus:portico-web"),
     ("", "gpus-portico-worker", "gpus:portico-worker"),
+    ("gpus", "portico-worker", "gpus:portico-worker"),
     ("", "gpus-portico-driver", "gpus:portico-driver"),
     ("", "gpus-portico-operators", "oidc:operators"),
     ("ml-train", "gpus-portico-as-person", "gpus:portico-web"),
