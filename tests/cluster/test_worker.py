@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
-from gpuinventory.kinds import KINDS
+from gpuinventory.kinds import CAPABILITIES, KINDS
 from gpuinventory.models import ClusterObject, StreamCursor
-from gpuinventory.selectors import freshness
+from gpuinventory.selectors import capabilities, freshness
 from tests.cluster.chart import apply_roles
 from tests.cluster.cluster import Cluster
 
@@ -40,6 +40,7 @@ def running_worker(redis: str, kubeconfig: Path, log: Path) -> Iterator[subproce
         "PORTICO_DATABASE_URL": database_url(),
         "PORTICO_BROKER_URL": redis,
         "PORTICO_KUBECONFIG": str(kubeconfig),
+        "PORTICO_PROBE_NAMESPACE": "portico-system",
         "PORTICO_SWEEP_SECONDS": "1",
         "PORTICO_WATCH_SECONDS": "30",
     }
@@ -85,7 +86,9 @@ def test_a_worker_follows_the_cluster_and_stops_warm(
 
     with running_worker(redis, kubeconfig, log) as process:
         wait_until(lambda: not freshness().silent, log, 40)
-        assert set(StreamCursor.objects.values_list("kind", flat=True)) == set(KINDS)
+        wait_until(lambda: capabilities().is_known, log, 10)
+        assert set(StreamCursor.objects.values_list("kind", flat=True)) == {*KINDS, CAPABILITIES}
+        assert {gate.state for gate in capabilities().gates} == {"on", "off"}
 
         cluster.call("POST", CLASSES, device_class)
         wait_until(known, log, 5)
@@ -95,7 +98,7 @@ def test_a_worker_follows_the_cluster_and_stops_warm(
         process.send_signal(signal.SIGTERM)
         assert process.wait(15) == 0
     assert set(StreamCursor.objects.values_list("lease_holder", flat=True)) == {""}
-    assert "" not in StreamCursor.objects.filter(served=True).values_list("resource_version", flat=True)
+    assert "" not in StreamCursor.objects.filter(served=True, kind__in=KINDS).values_list("resource_version", flat=True)
 
 
 @pytest.mark.django_db(transaction=True)
