@@ -7,7 +7,8 @@ from gpuinventory.gpuclasses.derive import derive, expressions_of
 from gpuinventory.gpuclasses.fleetshapes import FleetShape, shapes_of
 from gpuinventory.gpuclasses.lint import Check, Finding, FindingCode, check
 from gpuinventory.gpuclasses.numbers import Numbers, numbers_of
-from gpuinventory.gpuclasses.traits import Traits, traits_of
+from gpuinventory.gpuclasses.offer import Offer, Part, Portion, offer_of
+from gpuinventory.gpuclasses.traits import Traits, keys_of, traits_of
 from gpuinventory.gpuclasses.view import GPUClassView, Made
 
 __all__ = [
@@ -18,11 +19,16 @@ __all__ = [
     "GPUClassView",
     "Made",
     "Numbers",
+    "Offer",
+    "Part",
+    "Portion",
     "Traits",
     "check",
     "derive",
     "expressions_of",
+    "keys_of",
     "numbers_of",
+    "offer_of",
     "shapes_of",
     "traits_of",
 ]

@@ -52,6 +52,7 @@ def _curated(gpu_class: GPUClass, snapshot: Snapshot) -> GPUClassView:
         spec=gpu_class.spec,
         traits=_kinds(taken),
         devices=sum(each.devices for each in taken),
+        taken=taken,
         fault=fault,
     )
 
@@ -69,6 +70,7 @@ def _derived(device_class: DeviceClass, snapshot: Snapshot) -> Iterator[GPUClass
         spec=_spec(name, name, next(iter(modes)) if len(modes) == 1 else "any"),
         traits=kinds,
         devices=sum(each.devices for each in taken),
+        taken=taken,
         fault=fault,
     )
     if len(kinds) > 1:
@@ -88,6 +90,7 @@ def _within(device_class: str, taken: Sequence[FleetShape], kinds: Sequence[Trai
             selectors=(selector_of(kind),),
             traits=tuple(dict.fromkeys(traits_of(each.shape) for each in own)),
             devices=sum(each.devices for each in own),
+            taken=tuple(own),
         )
 
 

@@ -18,12 +18,16 @@ from dra.quantity import parse_quantity
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Attributes and capacities of one driver, the first that a device has counts; "" where there is none."""
+    """Attributes and capacities of one driver, the first that a device has counts; "" where there is none.
+
+    `share` is the capacity that a share of a device consumes, counted in percent.
+    """
 
     product: Sequence[str]
     profile: str = ""
     type_: str = ""
     memory: Sequence[str] = ("memory",)
+    share: str = "sharePercent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ KNOWN: Final[Mapping[str, Keys]] = {
     "gpu.amd.com": Keys(("productName",), "partitionProfile", "type"),
     "gpu.intel.com": Keys(("model", "pciId")),
     "gaudi.intel.com": Keys(("model",)),
-    "hami-core-gpu.project-hami.io": Keys(("productName",), "", "type"),
+    "hami-core-gpu.project-hami.io": Keys(("productName",), "", "type", share="cores"),
     "gpu.example.com": Keys(("model",)),
     "tpu.google.com": Keys(("tpuGen",)),
 }
@@ -78,9 +82,14 @@ _SAYS_NOTHING: Final = frozenset({"Unknown"})  # Intel: no name for that PCI id
 _WHOLE_PROFILES: Final = frozenset({"spx_nps1"})  # AMD: one partition that is the whole card
 
 
+def keys_of(driver: str) -> Keys:
+    """What that driver calls things; the shared names for one that is not known."""
+    return KNOWN.get(driver, _SHARED_NAMES)
+
+
 def traits_of(shape: Shape) -> Traits:
     """What is known of devices of that shape."""
-    keys = KNOWN.get(shape.driver, _SHARED_NAMES)
+    keys = keys_of(shape.driver)
     return Traits(
         driver=shape.driver,
         product=_first(shape, keys.product),

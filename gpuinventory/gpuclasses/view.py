@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from dra.objects.gpuclass import GPUClassSpec
+from gpuinventory.gpuclasses.fleetshapes import FleetShape
 from gpuinventory.gpuclasses.traits import Traits
 
 
@@ -20,7 +21,8 @@ class Made(StrEnum):
 class GPUClassView:
     """One class. A request of it names `device_class` and adds `selectors`, which only derived classes have.
 
-    `traits` are the different kinds of its devices, `devices` their number; both are of what its selectors match.
+    `traits` are the different kinds of its devices, `devices` their number, `taken` their shapes; all are of what its
+    selectors match.
     `fault` is what keeps every request of it from being served, "" for nothing.
     """
 
@@ -31,6 +33,7 @@ class GPUClassView:
     selectors: tuple[str, ...] = ()
     traits: tuple[Traits, ...] = ()
     devices: int = 0
+    taken: tuple[FleetShape, ...] = field(default=(), compare=False, repr=False)
     fault: str = ""
 
     @property

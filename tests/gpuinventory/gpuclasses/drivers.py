@@ -22,6 +22,12 @@ def device(name: str, memory: str = "", *, shared: bool = False, **attributes: s
     return {"name": name, "attributes": texts, "capacity": capacity, "allowMultipleAllocations": shared}
 
 
+def _shared(value: str, least: str, *, step: str) -> dict[str, Any]:
+    """A capacity of which each share takes a part, all of it if it says nothing."""
+    span = {"min": least, "max": value, "step": step}
+    return {"value": value, "requestPolicy": {"default": value, "validRange": span}}
+
+
 DEVICES: Mapping[str, Sequence[Mapping[str, Any]]] = {
     # gpu.nvidia.com 25.8: whole A100s, one of them cut into two MIG devices.
     NVIDIA: (
@@ -39,7 +45,11 @@ DEVICES: Mapping[str, Sequence[Mapping[str, Any]]] = {
         device("0000-03-00-0-0x56c0", "14248Mi", model="Flex 170", family="Data Center Flex", pciId="0x56c0"),
         device("0000-04-00-0-0xe211", "24480Mi", model="Unknown", family="Unknown", pciId="0xe211"),
     ),
-    HAMI: (device("hami-gpu-0", "80Gi", shared=True, type="hami-gpu", productName="NVIDIA A100-SXM4-80GB"),),
+    # HAMi-DRA, docs/fake-dra-driver.md: what a share does not name it takes whole.
+    HAMI: (
+        device("hami-gpu-0", shared=True, type="hami-gpu", productName="NVIDIA A100-SXM4-80GB")
+        | {"capacity": {"cores": _shared("100", "0", step="1"), "memory": _shared("80Gi", "1Mi", step="1Mi")}},
+    ),
     EXAMPLE: tuple(device(f"gpu-{n}", "80Gi", model="LATEST-GPU-MODEL", uuid=f"gpu-{n}") for n in range(4)),
     UNKNOWN: (device("npu-0"),),
 }
