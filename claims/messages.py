@@ -133,6 +133,11 @@ CATALOGUE: Mapping[Code, Sentences] = {
         "The compiler says: “{reason}”",
         "Correct it; it must be a CEL expression that is true or false.",
     ),
+    Code.CEL_COST: Sentences(
+        "The selector “{value}” may cost too much.",
+        "Kubernetes estimates up to {cost} for it and takes at most {most}.",
+        "Compare with == or startsWith instead of matches, or leave out loops.",
+    ),
     Code.STYLE_UNSAYABLE: Sentences(
         "{label} can't be said by an extended resource.",
         "It names a class and a count of whole devices only.",

@@ -47,6 +47,7 @@ class Code(StrEnum):
     ENTRIES_MANY = "entries.many", "label", "most"
     CEL_LONG = "cel.long", "value", "most"
     CEL_WRONG = "cel.wrong", "value", "reason"
+    CEL_COST = "cel.cost", "value", "cost", "most"
     STYLE_UNSAYABLE = "style.unsayable", "label"
     STYLE_NO_NAME = "style.no_name", "device_class", "most"
 

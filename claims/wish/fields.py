@@ -21,6 +21,7 @@ from dra.quantity import Quantity, parse_quantity
 _PROFILE = re.compile(r"(?:[1-9]c\.)?[1-9]g\.[1-9][0-9]{0,3}gb(?:[+-][a-z]{1,8}(?:\.[a-z]{1,8})*){0,2}", re.ASCII)
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")  # `fromisoformat` also reads weeks and days without dashes
 MAX_CEL = 10 * 1024  # bytes (resource.k8s.io/v1, CELSelectorExpressionMaxLength)
+MAX_CEL_COST = 1_000_000  # as estimated (resource.k8s.io/v1, CELSelectorExpressionMaxCost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +129,12 @@ class Fields:
             self.no(Code.CEL_LONG, key, value=quoted(text), most=MAX_CEL)
             return text
         try:
-            compile_expression(text, environment="new")
+            cost = compile_expression(text, environment="new").max_cost
         except CelCompileError as error:
             self.no(Code.CEL_WRONG, key, value=quoted(text), reason=quoted(str(error).rstrip(".")))
+            return text
+        if cost > MAX_CEL_COST:
+            self.no(Code.CEL_COST, key, value=quoted(text), cost=cost, most=MAX_CEL_COST)
         return text
 
 
