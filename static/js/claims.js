@@ -4,6 +4,8 @@
   let edits = 0;
   let asked = 0;
 
+  const FORMS = "#wish, #own";
+
   /* From the first key until a preview of the last one is there, the old preview can't be created. */
   function hold() {
     const button = document.getElementById("create-button");
@@ -11,15 +13,15 @@
   }
 
   function edited(event) {
-    if (!event.target.closest?.("#wish")) return;
+    if (!event.target.closest?.(FORMS)) return;
     edits += 1;
     hold();
   }
 
   /* Without an answer the plain way is left: a button that loads the page anew. */
   function unanswered(event) {
-    if (event.target.id !== "wish" || asked !== edits) return;
-    document.querySelector("#wish [data-without-script]")?.removeAttribute("data-without-script");
+    if (!event.target.closest?.(FORMS) || asked !== edits) return;
+    for (const plain of document.querySelectorAll(".wish [data-without-script]")) plain.removeAttribute("data-without-script");
   }
 
   /* What a person opened stays open: an answer always comes with everything closed. */
@@ -38,6 +40,6 @@
   /* Caught on the way down, since on "change" htmx asks at once: the count must stand before it does. */
   document.addEventListener("input", edited, true);
   document.addEventListener("change", edited, true);
-  document.addEventListener("htmx:config:request", (event) => { if (event.target.id === "wish") asked = edits; });
+  document.addEventListener("htmx:config:request", (event) => { if (event.target.closest?.(FORMS)) asked = edits; });
   document.addEventListener("htmx:after:swap", () => { if (asked !== edits) hold(); });
 })();

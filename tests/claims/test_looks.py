@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
-from django.test import Client
 from django.utils import timezone
 from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
@@ -20,27 +18,6 @@ from tests.gpuinventory.fleet import claim, device
 from tests.portal_fixtures import signed_in
 
 pytestmark = [pytest.mark.usefixtures("fleet"), pytest.mark.django_db(transaction=True)]
-
-
-@pytest.fixture
-def faults() -> list[str]:
-    """What the browser's console says is wrong; none is left at the end."""
-    return []
-
-
-@pytest.fixture
-def as_browser(browser: Browser, live_server: LiveServer, alice: User, faults: list[str]) -> Iterator[Page]:
-    """Alice's browser, signed in."""
-    context = browser.new_context(base_url=live_server.url)
-    session: Client = signed_in(alice)
-    context.add_cookies([{"name": "sessionid", "value": session.cookies["sessionid"].value, "url": live_server.url}])
-    page = context.new_page()
-    page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    yield page
-    context.close()
-    # The browser itself reports every answer that is no success.
-    assert [fault for fault in faults if "the server responded with a status of" not in fault] == []
 
 
 def test_the_form_while_it_lacks_something(as_browser: Page, looks: Looks) -> None:
