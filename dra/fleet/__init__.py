@@ -1,11 +1,14 @@
 """Questions to a whole fleet: on how many nodes a wish fits, how often in all, and which node is best. Pure.
 
 `fits` asks once; a `Fleet` follows snapshots and is quick from the second question on. Layers inside: wish, podrules,
-answer, then question, grants, nodeanswers, nodegroups, podrooms, then largest, joint, summary, then fleet.
+podrequests, then podneeds, answer, then question, grants, nodeanswers, nodegroups, podrooms, then largest, joint,
+summary, then fleet.
 """
 
 from dra.fleet.answer import Abort, FleetAnswer, Instances, LargestCount, NodeGroup, PodObstacle
 from dra.fleet.fleet import Fleet, fits
+from dra.fleet.podneeds import pod_needs
+from dra.fleet.podrequests import pod_requests, takes_room
 from dra.fleet.podrules import PodFault, PodRoom, PodRule, pod_room
 from dra.fleet.wish import NO_USAGE, PodNeeds, Toleration, Usage, Wish
 
@@ -26,5 +29,8 @@ __all__ = [
     "Usage",
     "Wish",
     "fits",
+    "pod_needs",
+    "pod_requests",
     "pod_room",
+    "takes_room",
 ]

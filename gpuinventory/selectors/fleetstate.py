@@ -13,12 +13,13 @@ from typing import Any, Final
 from dra.allocation import PublishedSlice, Snapshot, compile_slice
 from dra.allocation.use import holdings
 from dra.errors import DraError
-from dra.kube.requests import DEVICE_CLASSES, DEVICE_TAINT_RULES, NODES, RESOURCE_CLAIMS, RESOURCE_SLICES
-from dra.objects import DeviceClass, DeviceTaintRule, Node, ResourceClaim, ResourceSlice, decode
+from dra.kube.requests import DEVICE_CLASSES, DEVICE_TAINT_RULES, NODES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
+from dra.objects import DeviceClass, DeviceTaintRule, Node, Pod, ResourceClaim, ResourceSlice, decode
 from gpuinventory.claimstate import owning_pod
 from gpuinventory.kinds import CAPABILITIES
 from gpuinventory.models import ClusterObject, Tombstone
 from gpuinventory.selectors.capabilities import capabilities, read_capabilities
+from gpuinventory.selectors.podusage import Place, PodUsage, place_of
 
 type Key = tuple[str, str, str]
 """Kind, namespace, name."""
@@ -27,9 +28,12 @@ type Row = tuple[Key, bytes]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetState:
-    """What was read. `wanted` are the classes that each waiting claim names, `waiting` their number by class."""
+    """What was read. `wanted` are the classes that each waiting claim names, `waiting` their number by class; `pods`
+    what the pods of each node take.
+    """
 
     snapshot: Snapshot
+    pods: PodUsage
     wanted: Mapping[Key, frozenset[str]]
     waiting: Mapping[str, int]
     problems: Mapping[Key, str]
@@ -47,10 +51,10 @@ class _Kind:
 def read_all() -> FleetState:
     """Two queries. Costs the whole fleet."""
     problems: dict[Key, str] = {}
-    read: dict[str, dict[Key, Any]] = {kind: {} for kind in _KINDS}
-    for key, body in _rows(ClusterObject.objects.filter(kind__in=_KINDS).order_by("namespace", "name")):
+    read: dict[str, dict[Key, Any]] = {kind: {} for kind in _PARSERS}
+    for key, body in _rows(ClusterObject.objects.filter(kind__in=_PARSERS).order_by("namespace", "name")):
         try:
-            read[key[0]][key] = _KINDS[key[0]].parse(body)
+            read[key[0]][key] = _PARSERS[key[0]](body)
         except DraError as error:
             problems[key] = _problem(key, error)
     claims = read[RESOURCE_CLAIMS.kind]
@@ -63,7 +67,8 @@ def read_all() -> FleetState:
         features=capabilities().features,
     )
     wanted = {key: classes for key, claim in claims.items() if (classes := _waits_for(claim))}
-    return FleetState(snapshot=snapshot, wanted=wanted, waiting=_counted(wanted), problems=problems)
+    pods = PodUsage().with_changes((key[1:], place) for key, place in read[PODS.kind].items())
+    return FleetState(snapshot=snapshot, pods=pods, wanted=wanted, waiting=_counted(wanted), problems=problems)
 
 
 def read_changes(state: FleetState, since: int) -> FleetState:
@@ -71,7 +76,7 @@ def read_changes(state: FleetState, since: int) -> FleetState:
 
     They name the revision alone: with the kind or an order beside it SQLite takes that index, and reads every row.
     """
-    gone = Tombstone.objects.filter(revision__gt=since).values_list("kind", "namespace", "name")
+    gone = list(Tombstone.objects.filter(revision__gt=since).values_list("kind", "namespace", "name"))
     for key in (each for each in gone if each[0] in _KINDS):
         state = _without(state, key)
     changed = list(_rows(ClusterObject.objects.filter(changed_at_revision__gt=since)))
@@ -80,7 +85,7 @@ def read_changes(state: FleetState, since: int) -> FleetState:
         return read_all()
     for key, body in sorted(row for row in changed if row[0][0] in _KINDS):
         state = _with(state, key, body)
-    return replace(state, waiting=_counted(state.wanted))
+    return _with_pods(replace(state, waiting=_counted(state.wanted)), gone, changed)
 
 
 def _rows(query: Any) -> Iterator[Row]:
@@ -100,6 +105,20 @@ def _with(state: FleetState, key: Key, body: bytes) -> FleetState:
         return more
     classes, others = _waits_for(found), _less(state.wanted, key)
     return replace(more, wanted={**others, key: classes} if classes else others)
+
+
+def _with_pods(state: FleetState, gone: Iterable[Key], changed: Iterable[Row]) -> FleetState:
+    """All pods in one step: they change often, and each step copies which pod is where."""
+    places: dict[Key, Place | None] = {key: None for key in gone if key[0] == PODS.kind}
+    problems: dict[Key, str] = {}
+    for key, body in (row for row in changed if row[0][0] == PODS.kind):
+        try:
+            places[key] = _place(body)
+        except DraError as error:
+            places[key], problems[key] = None, _problem(key, error)
+    kept = {key: told for key, told in state.problems.items() if key not in places}
+    usage = state.pods.with_changes((key[1:], place) for key, place in places.items())
+    return replace(state, pods=usage, problems={**kept, **problems})
 
 
 def _without(state: FleetState, key: Key) -> FleetState:
@@ -133,6 +152,10 @@ def _claim(body: bytes) -> ResourceClaim:
     return claim
 
 
+def _place(body: bytes) -> Place | None:
+    return place_of(decode(body, Pod))
+
+
 def _waits_for(claim: ResourceClaim) -> frozenset[str]:
     """The classes that a waiting claim names; a claim without a pod waits for none."""
     if claim.status.allocation is not None or claim.metadata.deletion_timestamp or not owning_pod(claim):
@@ -162,4 +185,8 @@ _KINDS: Final[dict[str, _Kind]] = {
         lambda snapshot, _, name: snapshot.without_taint_rule(name),
     ),
     RESOURCE_CLAIMS.kind: _Kind(_claim, Snapshot.with_claim, Snapshot.without_claim),
+}
+_PARSERS: Final[dict[str, Callable[[bytes], Any]]] = {
+    **{name: kind.parse for name, kind in _KINDS.items()},
+    PODS.kind: _place,
 }

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dra.allocation import Snapshot
-from dra.fleet import Fleet
+from dra.fleet import Fleet, Usage
 from gpuinventory.models import Revision
 from gpuinventory.selectors.fleetstate import FleetState, read_all, read_changes
 from gpuinventory.selectors.freshness import freshness
@@ -20,7 +20,8 @@ from gpuinventory.selectors.freshness import freshness
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """A fleet at a revision. `waiting` is how many claims with a pod wait for devices, by device class.
+    """A fleet at a revision. `waiting` is how many claims with a pod wait for devices, by device class; `usage` what
+    pods take of each node.
 
     `fleet` is the asking thread's own: it remembers answers and is changed by every question.
     """
@@ -28,6 +29,7 @@ class Held:
     snapshot: Snapshot
     fleet: Fleet
     waiting: Mapping[str, int]
+    usage: Usage
     revision: int
     as_of: datetime | None
     problems: tuple[str, ...]
@@ -50,6 +52,7 @@ class _Keeper:
             snapshot=state.snapshot,
             fleet=self._fleet(),
             waiting=state.waiting,
+            usage=state.pods.taken,
             revision=at,
             as_of=as_of,
             problems=tuple(state.problems.values()),

@@ -18,12 +18,15 @@ _METADATA = (
 )  # fmt: skip
 _POD_SPEC = (
     "nodeName", "resourceClaims", "schedulingGates", "nodeSelector", "affinity", "tolerations", "priorityClassName",
-    "priority", "schedulerName", "overhead",
+    "priority", "schedulerName", "overhead", "resources",
 )  # fmt: skip
 _CONTAINER = ("name", "resources", "restartPolicy")
 _POD_STATUS = (
-    "phase", "reason", "message", "startTime", "resourceClaimStatuses", "extendedResourceClaimStatus",
+    "phase", "reason", "message", "startTime", "resourceClaimStatuses", "extendedResourceClaimStatus", "resources",
+    "allocatedResources",
 )  # fmt: skip
+_CONTAINER_STATUSES = ("initContainerStatuses", "containerStatuses")
+_GIVEN = ("name", "allocatedResources", "resources")
 _NODE_STATUS = ("allocatable", "capacity", "declaredFeatures")
 _CONDITION = ("type", "status", "reason", "message", "lastTransitionTime")
 _EVENT = (
@@ -77,8 +80,14 @@ def _pod(content: JsonObject) -> JsonObject:
     return {
         "metadata": _metadata(content),
         "spec": _some(spec, _POD_SPEC) | containers,
-        "status": _some(status, _POD_STATUS) | {"conditions": _conditions(status)},
+        "status": _some(status, _POD_STATUS) | {"conditions": _conditions(status)} | _given(status),
     }
+
+
+def _given(status: JsonObject) -> JsonObject:
+    """What containers were given, which counts while a pod is resized; without their states and restarts."""
+    kept = {key: [_some(each, _GIVEN) for each in status.get(key) or ()] for key in _CONTAINER_STATUSES}
+    return {key: found for key, each in kept.items() if (found := [one for one in each if len(one) > 1])}
 
 
 def _event(content: JsonObject) -> JsonObject | None:
