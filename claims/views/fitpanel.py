@@ -10,15 +10,16 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from claims.services.fit import Fit, Outcome
-from claims.views.fitwords import miss_words, nodes_words, proposal_words, step_words, warning_words
+from claims.views.fitwords import miss_words, nodes_words, obstacle_words, proposal_words, step_words, warning_words
 from dra.advice.explanation import DeviceRequestExplanation, Miss, Step, StepKind, WarningCode
 from portal.badge import Badge
 
+MOST_OBSTACLES = 2
 MOST_WARNINGS = 3
 MESSAGE = 400  # characters of the scheduler's own error that are shown
 _BADGES = {
     Outcome.NOW: Badge("good", "✔", "Fits now"),
-    Outcome.POD_LIMITS: Badge("wait", "◔", "Nodes are closed"),
+    Outcome.POD_LIMITS: Badge("wait", "◔", "No room for the pod"),
     Outcome.WAIT: Badge("wait", "◔", "Will wait"),
     Outcome.NEVER: Badge("bad", "✕", "Cannot fit"),
     Outcome.UNKNOWN: Badge("unknown", "?", "Not sure"),
@@ -115,11 +116,8 @@ def _times(fit: Fit) -> str:
 
 
 def _obstacles(fit: Fit) -> str:
-    first = next(iter(fit.answer.pod_obstacles), None)
-    if first is None:
-        return "no node that has them takes a pod"
-    need = f" asked {first.asked}, at most {first.most_left} left" if first.asked else ""
-    return f"{nodes_words(first.nodes)} that have them take no such pod: {first.rule} {first.subject}{need}".rstrip()
+    met = [obstacle_words(each) for each in fit.answer.pod_obstacles[:MOST_OBSTACLES]]
+    return "; and ".join(met) if met else "no node that has them takes a pod"
 
 
 def _ahead(fit: Fit) -> str:
@@ -156,6 +154,8 @@ def _reasons(misses: Iterable[Miss], memory: str) -> str:
 def _warnings(fit: Fit) -> Iterator[str]:
     if fit.outcome is Outcome.NOW and fit.answer.timeouts:
         yield f"On {nodes_words(fit.answer.timeouts)} Kubernetes' own search may run into its limit of 10 s."
+    if fit.pod_fault:
+        yield f"What the pod asks of its node can't be read and is left out: {fit.pod_fault}"
     told = {WarningCode.SCHEDULER_ABORTS} if fit.outcome is Outcome.ABORTED else set()
     yield from (warning_words(each) for each in fit.explanation.warnings if each.code not in told)
     if fit.outcome is not Outcome.UNKNOWN:

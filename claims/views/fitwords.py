@@ -11,6 +11,7 @@ from typing import Final
 from claims.refusals import quoted
 from claims.services.fit import Proposal
 from dra.advice.explanation import AdviceWarning, ChangeCode, Code, Facts, Miss, Step, StepKind, WarningCode
+from dra.fleet import PodObstacle, PodRule
 
 MISSES: Final[Mapping[Code, str]] = {
     Code.POOL_INCOMPLETE: "pool {pool} is not read in full: {reason}",
@@ -66,6 +67,16 @@ CHANGES: Final[Mapping[ChangeCode, str]] = {
 }
 
 
+FULL: Final = "{nodes} {have} no place for one more pod"
+OBSTACLES: Final[Mapping[PodRule, str]] = {
+    PodRule.UNSCHEDULABLE: "{nodes} {are} cordoned",
+    PodRule.TAINT: "{nodes} {have} the taint {subject}, which the pod does not tolerate",
+    PodRule.NODE_SELECTOR: "{nodes} {have} no label {subject}, by which the pod selects",
+    PodRule.NODE_AFFINITY: "{nodes} {are} left out by the pod's node affinity",
+    PodRule.RESOURCES: "the pod asks for {asked} of {subject}, and {nodes} {have} at most {left} left",
+}
+
+
 class _Said(dict[str, str]):
     """Facts as texts; one that lacks is said to be unknown, since an explanation must never fail a page."""
 
@@ -105,6 +116,22 @@ def proposal_words(proposal: Proposal) -> str:
     facts = {"before": f"{proposal.before}{unit}", "after": f"{proposal.after}{unit}"}
     change = CHANGES[proposal.code].format_map(facts)
     return f"{change}: fits on {nodes_words(proposal.nodes)}"
+
+
+def obstacle_words(obstacle: PodObstacle) -> str:
+    """What keeps the pod off nodes whose devices would do, such as "3 nodes with free devices are cordoned"."""
+    one = obstacle.nodes == 1
+    words = OBSTACLES[obstacle.rule]
+    if obstacle.rule is PodRule.RESOURCES and obstacle.subject == "pods":
+        words = FULL
+    return words.format(
+        nodes="1 node with free devices" if one else f"{obstacle.nodes} nodes with free devices",
+        are="is" if one else "are",
+        have="has" if one else "have",
+        asked=obstacle.asked,
+        left=obstacle.most_left,
+        subject=quoted(obstacle.subject),
+    )
 
 
 def nodes_words(count: int) -> str:

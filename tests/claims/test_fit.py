@@ -138,7 +138,7 @@ def test_an_incomplete_pool_beside_one_that_fits_only_lowers_the_numbers(as_alic
 
 def test_a_closed_node_keeps_pods_off_free_devices(as_alice: Client) -> None:
     put("Node", node_object("node-1", unschedulable=True, version=2))
-    assert "Devices are free, but 1 node that have them take no such pod" in words(panel(as_alice))
+    assert "Devices are free, but 1 node with free devices is cordoned." in words(panel(as_alice))
 
 
 def test_a_class_that_fails_on_a_device_is_said_to_end_the_search(as_alice: Client) -> None:

@@ -34,7 +34,10 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
-    """The answer at a revision. `matching` and `free` count devices over the fleet, `ahead` waiting claims."""
+    """The answer at a revision. `matching` and `free` count devices over the fleet, `ahead` waiting claims.
+
+    `pod_fault` says why the pod's own needs could not be read and are left out, "" where they were.
+    """
 
     outcome: Outcome
     answer: FleetAnswer
@@ -43,5 +46,6 @@ class Fit:
     free: int
     ahead: int
     proposals: tuple[Proposal, ...]
+    pod_fault: str
     revision: int
     as_of: datetime | None

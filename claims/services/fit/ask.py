@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from claims.manifests import Files
 from claims.services.fit.answer import Fit, Outcome
 from claims.services.fit.claim import claim_of
 from claims.services.fit.idle import idle_answer
+from claims.services.fit.pod import needs_of
 from claims.services.fit.proposals import proposals
 from claims.services.preview import Preview
 from dra.advice.explanation import DeviceRequestExplanation, FleetExplanation, StepKind
 from dra.advice.fleetwide import explain_fleet
+from dra.errors import DraError
 from dra.fleet import FleetAnswer, PodNeeds, Wish
 from dra.objects import ResourceClaim
 from gpuinventory.selectors.held import Held
@@ -28,9 +31,11 @@ def fit(seen: Preview, held: Held) -> Fit | None:
     if seen.files is None:
         return None
     claim = claim_of(seen.files)
-    answer = held.fleet.answer(held.snapshot, question(claim))
+    needs, pod_fault = _needs(seen.files, held)
+    wish = Wish(resource_claims=(claim,), pod=needs)
+    answer = held.fleet.answer(held.snapshot, wish, held.usage)
     explanation = explain_fleet(held.snapshot, [claim])
-    outcome = _outcome(seen, held, claim, answer, explanation)
+    outcome = _outcome(seen, held, wish, answer, explanation)
     first = next(iter(explanation.device_requests), None)
     return Fit(
         outcome=outcome,
@@ -39,20 +44,22 @@ def fit(seen: Preview, held: Held) -> Fit | None:
         matching=_left_after(first, _BEFORE_USE),
         free=_left_after(first, _BY_USE),
         ahead=sum(held.waiting.get(name, 0) for name in _classes(claim)),
-        proposals=() if outcome in (Outcome.NOW, Outcome.POD_LIMITS) else proposals(seen, held, claim),
+        proposals=() if outcome in (Outcome.NOW, Outcome.POD_LIMITS) else proposals(seen, held, wish),
+        pod_fault=pod_fault,
         revision=held.revision,
         as_of=held.as_of,
     )
 
 
-def question(claim: ResourceClaim) -> Wish:
-    """The claim for a pod that tolerates no taint of a node and asks for nothing else."""
-    return Wish(resource_claims=(claim,), pod=PodNeeds())
+def _needs(files: Files, held: Held) -> tuple[PodNeeds, str]:
+    """What the pod asks of its node; where that can't be read, nothing, and why."""
+    try:
+        return needs_of(files, held.snapshot), ""
+    except DraError as error:
+        return PodNeeds(), str(error)
 
 
-def _outcome(
-    seen: Preview, held: Held, claim: ResourceClaim, answer: FleetAnswer, explanation: FleetExplanation
-) -> Outcome:
+def _outcome(seen: Preview, held: Held, wish: Wish, answer: FleetAnswer, explanation: FleetExplanation) -> Outcome:
     if answer.aborts:
         return Outcome.ABORTED
     if answer.fitting:
@@ -61,7 +68,7 @@ def _outcome(
         return Outcome.POD_LIMITS
     if _unread(seen, explanation):
         return Outcome.UNKNOWN
-    return Outcome.WAIT if idle_answer(held.snapshot, question(claim)).fitting else Outcome.NEVER
+    return Outcome.WAIT if idle_answer(held.snapshot, wish).fitting else Outcome.NEVER
 
 
 def _unread(seen: Preview, explanation: FleetExplanation) -> bool:

@@ -6,6 +6,7 @@ What a person follows is therefore exactly what was found to fit.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from urllib.parse import urlencode
 
 from claims.manifests import render
@@ -15,18 +16,17 @@ from claims.services.preview import Preview
 from claims.wish import SHARE_STEP, judge, read
 from dra.advice.explanation import ChangeCode, Suggestion
 from dra.advice.suggest import suggest
-from dra.fleet import PodNeeds, Wish
-from dra.objects import ResourceClaim
+from dra.fleet import Wish
 from dra.quantity import parse_quantity
 from gpuinventory.selectors.held import Held
 
 _SHARE, _MEMORY = "sharePercent", "memory"
 
 
-def proposals(seen: Preview, held: Held, claim: ResourceClaim) -> tuple[Proposal, ...]:
-    """At most three, the smallest change first."""
-    found = suggest(held.snapshot, [claim], classes=_kindred(seen))
-    return tuple(_checked(seen, held, found))
+def proposals(seen: Preview, held: Held, asked: Wish) -> tuple[Proposal, ...]:
+    """At most three, the smallest change first; for the same pod."""
+    found = suggest(held.snapshot, asked.resource_claims, classes=_kindred(seen))
+    return tuple(_checked(seen, held, found, asked))
 
 
 def _kindred(seen: Preview) -> tuple[str, ...]:
@@ -41,11 +41,11 @@ def _kindred(seen: Preview) -> tuple[str, ...]:
     )
 
 
-def _checked(seen: Preview, held: Held, found: tuple[Suggestion, ...]) -> Iterator[Proposal]:
+def _checked(seen: Preview, held: Held, found: tuple[Suggestion, ...], asked: Wish) -> Iterator[Proposal]:
     for suggestion in found:
         changed = _changed_values(suggestion)
         query = urlencode(_replaced(seen.reading.pairs, changed))
-        nodes = _nodes(seen, held, query) if changed else 0
+        nodes = _nodes(seen, held, query, asked) if changed else 0
         if nodes:
             ((key, after),) = changed.items()
             yield Proposal(
@@ -84,11 +84,11 @@ def _round(memory: str) -> str:
     return f"{whole}Gi" if whole else memory
 
 
-def _nodes(seen: Preview, held: Held, query: str) -> int:
+def _nodes(seen: Preview, held: Held, query: str, asked: Wish) -> int:
     """On how many nodes the wish of that address fits, 0 where it is none that could be created."""
     wish = read(query).wish
     if wish is None or judge(wish, seen.bounds):
         return 0
     claim = claim_of(render(wish, seen.bounds.classes[wish.device_class], seen.key))
-    answer = held.fleet.answer(held.snapshot, Wish(resource_claims=(claim,), pod=PodNeeds()))
+    answer = held.fleet.answer(held.snapshot, replace(asked, resource_claims=(claim,)), held.usage)
     return 0 if answer.aborts else answer.fitting
