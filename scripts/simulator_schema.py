@@ -26,7 +26,7 @@ SPECIAL = {
     "io.k8s.apimachinery.pkg.runtime.RawExtension": "any",
     "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1": "any",
 }
-KEPT = ("enum", "minimum", "maximum", "minLength", "maxLength", "pattern", "maxItems", "minItems")
+KEPT = ("enum", "minimum", "maximum", "multipleOf", "minLength", "maxLength", "pattern", "maxItems", "minItems")
 
 type Node = dict[str, Any]
 
@@ -92,7 +92,7 @@ class Crd:
 
     def take(self, name: str, schema: Node) -> str:
         fields = {key: self._field(f"{name}.{key}", value) for key, value in schema.get("properties", {}).items()}
-        self._types[name] = {"fields": fields, "required": schema.get("required", [])}
+        self._types[name] = {"fields": fields, "required": schema.get("required", [])} | self._rules(schema)
         return name
 
     def _field(self, name: str, schema: Node) -> Node:
@@ -101,11 +101,17 @@ class Crd:
             return {"type": "object", "of": self.take(name, schema)} | self._default(schema)
         if schema.get("x-kubernetes-int-or-string"):
             return {"type": "quantity"} | self._default(schema)
-        return _field(schema, lambda inner: self._field(name, inner)) | self._default(schema)
+        return _field(schema, lambda inner: self._field(name, inner)) | self._default(schema) | self._rules(schema)
 
     @staticmethod
     def _default(schema: Node) -> Node:
         return {"default": schema["default"]} if "default" in schema else {}
+
+    @staticmethod
+    def _rules(schema: Node) -> Node:
+        """CEL rules, whose texts `simulator.api.rules` knows."""
+        found = schema.get("x-kubernetes-validations", ())
+        return {"rules": [{"at": each.pop("fieldPath", ""), **each} for each in map(dict, found)]} if found else {}
 
 
 def build(swagger: Node) -> Node:

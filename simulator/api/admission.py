@@ -20,6 +20,7 @@ from dra.objects.validate import Checked, faults
 from dra.quantity import parse_quantity
 from simulator import kinds
 from simulator.api.failures import ApiError, invalid
+from simulator.api.rules import expression_causes
 from simulator.kinds import Kind
 from simulator.store import Object, Store
 
@@ -116,6 +117,8 @@ def validate(kind: Kind, given: Object, before: Object | None, subresource: str)
     found = _name_causes(kind, name)
     if kind in _READ:
         found += _domain_causes(kind, given)
+        if not subresource and given.get("spec") != (before or {}).get("spec"):  # what is stored stays valid
+            found += expression_causes(given.get("spec"), "spec")
     if kind in _WORKLOADS or kind == kinds.POD:
         found += _pod_causes(kind, given)
     if before is not None and not subresource:

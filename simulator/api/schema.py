@@ -1,7 +1,7 @@
 """Field names and types of the served kinds: what strict validation refuses, what Go's decoder takes, how lists merge.
 
 Fed by `simulator/schema.json` (see `scripts/simulator_schema.py`), which its edge reads. Rules between fields are in
-`simulator.api.admission`; CEL rules of custom resources are not evaluated.
+`simulator.api.admission`, those of custom resources in `simulator.api.rules`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dra.errors import DraError
 from dra.quantity import parse_quantity
 from simulator.api.body import Doubled
 from simulator.api.failures import ApiError, invalid
+from simulator.api.rules import rule_causes
 from simulator.kinds import Kind
 
 type Spec = Mapping[str, Any]
@@ -86,6 +87,7 @@ class _Walk:
                 return {key: self.value(each, spec["items"], f"{at}.{key}") for key, each in entries}
             case "list":
                 items = self._must(given, spec, at)
+                self._unique(items, spec, at)
                 self._bounds(len(items), spec, ("minItems", "maxItems"), at)
                 return [self.value(each, spec["items"], f"{at}[{index}]") for index, each in enumerate(items)]
             case "any":
@@ -107,9 +109,11 @@ class _Walk:
         for name, spec in type_["fields"].items():
             if name not in made and "default" in spec:
                 made[name] = self.value(spec["default"], spec, f"{at}.{name}".lstrip("."))
-        for name in type_["required"]:
-            if name not in made:
-                self._findings.faults.append(("FieldValueRequired", "Required value", f"{at}.{name}".lstrip(".")))
+        missing = [name for name in type_["required"] if name not in made]
+        for name in missing:
+            self._findings.faults.append(("FieldValueRequired", "Required value", f"{at}.{name}".lstrip(".")))
+        if not missing and not self._findings.faults:  # rules meet whole objects alone
+            self._findings.faults += rule_causes(made, type_.get("rules", ()), at)
         return made
 
     def _scalar(self, given: Any, spec: Spec, at: str) -> Any:
@@ -121,6 +125,9 @@ class _Walk:
             if spec["type"] == "integer" and not float(given).is_integer():
                 raise self._mismatch(given, spec, at)
             self._bounds(given, spec, ("minimum", "maximum"), at)
+            if given % spec.get("multipleOf", 1):
+                message = f"Invalid value: {given}: {at} in body should be a multiple of {spec['multipleOf']}"
+                self._findings.faults.append(("FieldValueInvalid", message, at))
             return int(given) if spec["type"] == "integer" else given
         self._must(given, spec, at)
         if isinstance(given, str):
@@ -148,6 +155,13 @@ class _Walk:
         if "pattern" in spec and not re.search(spec["pattern"], given):
             message = f"Invalid value: \"{given}\": {at} in body should match '{spec['pattern']}'"
             self._findings.faults.append(("FieldValueInvalid", message, at))
+        self._findings.faults += rule_causes(given, spec.get("rules", ()), at)
+
+    def _unique(self, items: list[Any], spec: Spec, at: str) -> None:
+        for index, each in enumerate(items if spec.get("set") else ()):
+            if each in items[:index]:
+                fault = ("FieldValueDuplicate", f'Duplicate value: "{each}"', f"{at}[{index}]")
+                self._findings.faults.append(fault)
 
     def _bounds(self, size: float, spec: Spec, names: tuple[str, str], at: str) -> None:
         low, high = (spec.get(name) for name in names)

@@ -1,10 +1,15 @@
-"""Our own kind GPUClass, as the simulator serves it from the chart's CRD: structure is held, CEL rules are not run."""
+"""Our own kind GPUClass, served from the chart's CRD: what a real server said of each object is said here too."""
 
 import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from scripts import simulator_schema
+from simulator.api.rules import RULES
+from tests.cluster.gpuclasses import gpu_class as for_crd
+from tests.cluster.test_gpuclass_crd import REFUSED, TAKEN, TRY
 from tests.contracts.conftest import SimulatorDoor
 
 PATH = "/apis/portico.dev/v1alpha1/gpuclasses"
@@ -33,6 +38,19 @@ def test_what_the_crd_requires_and_lists_is_held(simulator_door: SimulatorDoor) 
     assert {cause["field"] for cause in reply.body["details"]["causes"]} == {"spec.title", "spec.mode"}
 
 
+@pytest.mark.parametrize("spec", TAKEN.values(), ids=TAKEN)
+def test_what_the_crd_takes_is_taken(simulator_door: SimulatorDoor, spec: dict[str, Any]) -> None:
+    reply = simulator_door.send("POST", TRY, for_crd(**spec))
+    assert reply.code == 201, reply.body
+
+
+@pytest.mark.parametrize(("spec", "words"), REFUSED.values(), ids=REFUSED)
+def test_what_the_crd_refuses_is_refused(simulator_door: SimulatorDoor, spec: dict[str, Any], words: str) -> None:
+    reply = simulator_door.send("POST", TRY, for_crd(**spec))
+    assert reply.code in (400, 422), reply.body
+    assert words in reply.body["message"]
+
+
 def test_custom_resources_know_no_strategic_patch(simulator_door: SimulatorDoor) -> None:
     simulator_door.send("POST", PATH, gpu_class())
     media = {"Content-Type": "application/strategic-merge-patch+json"}
@@ -52,3 +70,5 @@ def test_the_data_file_follows_the_charts_crds() -> None:
     kinds = simulator_schema.crd_kinds(types)
     assert kinds.items() <= written["kinds"].items()
     assert types == {name: written["types"][name] for name in types}, "run scripts/simulator_schema.py"
+    fields = [field for each in types.values() for field in each["fields"].values()]
+    assert {rule["rule"] for each in (*types.values(), *fields) for rule in each.get("rules", ())} == RULES.keys()

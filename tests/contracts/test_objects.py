@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from tests.contracts.conftest import Door
 
 DRA = "/apis/resource.k8s.io/v1"
@@ -104,6 +106,29 @@ def test_faults_are_told_with_their_fields(door: Door) -> None:
     assert (reply.code, reply.body["reason"]) == (422, "Invalid")
     fields = {cause["field"] for cause in reply.body["details"]["causes"]}
     assert fields == {"metadata.name", "spec.spec.devices.requests[0]"}
+
+
+NESTED = "device.attributes.all(a, device.attributes.all(b, device.attributes.all(c, device.attributes.all(d, true))))"
+EXPRESSIONS = [
+    ("device.driver ==", 'Invalid value: "device.driver ==": compilation failed: ERROR: <input>:1:17: Syntax error'),
+    ("nope", "Invalid value: \"nope\": compilation failed: ERROR: <input>:1:1: undeclared reference to 'nope'"),
+    ("1", 'Invalid value: "1": must evaluate to bool or the unknown type, not int'),
+    (NESTED, "Forbidden: too complex, exceeds cost limit"),
+]
+
+
+@pytest.mark.parametrize(("expression", "start"), EXPRESSIONS)
+def test_a_selector_is_compiled_as_it_is_written(door: Door, expression: str, start: str) -> None:
+    selectors = [{"cel": {"expression": expression}}]
+    body, asked = template(), {"deviceClassName": "x", "count": 1, "selectors": selectors}
+    body["spec"]["spec"]["devices"]["requests"] = [{"name": "gpu", "exactly": asked}]
+    reply = door.send("POST", f"{templates(door)}?dryRun=All", body)
+    cause = reply.body["details"]["causes"][0]
+    where = "spec.spec.devices.requests[0].exactly.selectors[0].cel.expression"
+    assert (reply.code, cause["field"], cause["message"][: len(start)]) == (422, where, start)
+    device_class = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "spec": {"selectors": selectors}}
+    reply = door.send("POST", f"{DRA}/deviceclasses?dryRun=All", device_class | {"metadata": {"name": "x"}})
+    assert (reply.code, reply.body["details"]["causes"][0]["field"]) == (422, "spec.selectors[0].cel.expression")
 
 
 def test_a_dry_run_answers_and_stores_nothing(door: Door) -> None:
