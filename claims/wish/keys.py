@@ -59,6 +59,13 @@ LABELS: Final[Mapping[str, str]] = {
     "strategy": "Sharing inside the pod",
     "constraints": "Constraints",
 }
+# An entry counts where one of these fields has a value: a form sends its hidden fields and choices, too.
+TELLING: Final[Mapping[str, tuple[str, ...]]] = {
+    "alt": ("class",),
+    "cel": ("",),
+    "constraint": ("attribute",),
+    "toleration": ("key", "operator", "value", "effect", "seconds"),
+}
 _ENTRY = re.compile(r"(alt|cel|constraint|toleration)\.([1-9][0-9]?)(?:\.([a-z]+))?", re.ASCII)
 
 
@@ -73,6 +80,12 @@ def entry_of(key: str) -> tuple[str, int, str] | None:
     if found is None or (found[3] or "") not in LISTS[found[1]][0]:
         return None
     return found[1], int(found[2]), found[3] or ""
+
+
+def numbers_given(name: str, values: Mapping[str, str]) -> list[int]:
+    """The numbers of a list's entries that were filled in, in order; those past its bound as well."""
+    entries = (entry_of(key) for key, value in values.items() if value)
+    return sorted({entry[1] for entry in entries if entry and entry[0] == name and entry[2] in TELLING[name]})
 
 
 def rank(key: str) -> tuple[int, int, int]:

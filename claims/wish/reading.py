@@ -12,7 +12,7 @@ from typing import Any
 
 from claims.refusals import Code, Refusal, quoted
 from claims.wish.fields import Fields
-from claims.wish.keys import EXAMPLES, LABELS, LISTS, entry_of
+from claims.wish.keys import EXAMPLES, LABELS, LISTS, TELLING, numbers_given
 from claims.wish.values import (
     MAX_HOURS,
     MAX_PODS,
@@ -112,29 +112,27 @@ def _config(form: Fields) -> dict[str, Any]:
 
 
 def _lists(form: Fields) -> dict[str, Any]:
-    alternatives = [form.under(f"alt.{number}.") for number in _numbers(form, "alt", "class")]
+    alternatives = [form.under(f"alt.{number}.") for number in _numbers(form, "alt")]
     return {
         "alternatives": tuple(Choice(**_choice(each, _mode(each))) for each in alternatives),
-        "cel": tuple(form.cel(f"cel.{number}") for number in _numbers(form, "cel", "")),
+        "cel": tuple(form.cel(f"cel.{number}") for number in _numbers(form, "cel")),
         "constraints": tuple(
-            _constraint(form.under(f"constraint.{number}.")) for number in _numbers(form, "constraint", "attribute")
+            _constraint(form.under(f"constraint.{number}.")) for number in _numbers(form, "constraint")
         ),
         "tolerations": tuple(
-            _toleration(form.under(f"toleration.{number}."))
-            for number in _numbers(form, "toleration", "key", "operator", "value", "effect", "seconds")
+            _toleration(form.under(f"toleration.{number}.")) for number in _numbers(form, "toleration")
         ),
     }
 
 
-def _numbers(form: Fields, name: str, *telling: str) -> Iterator[int]:
-    """The numbers of the entries that were filled in: those with a value in a telling field."""
+def _numbers(form: Fields, name: str) -> Iterator[int]:
+    """The numbers of the entries that were filled in, as far as the list goes."""
     most = LISTS[name][1]
-    entries = [entry for key, value in form.values.items() if value and (entry := entry_of(key))]
-    for number in sorted({number for found, number, field in entries if found == name and field in telling}):
+    for number in numbers_given(name, form.values):
         if number <= most:
             yield number
         else:
-            form.no(Code.ENTRIES_MANY, f"{name}.{number}.{telling[0]}".rstrip("."), label=LABELS[name], most=most)
+            form.no(Code.ENTRIES_MANY, f"{name}.{number}.{TELLING[name][0]}".rstrip("."), label=LABELS[name], most=most)
 
 
 def _constraint(form: Fields) -> Constraint:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from claims.messages import Sentences, say
 from claims.refusals import Refusal
 from claims.services.preview import Preview
-from claims.wish import EXAMPLES, KEYS, LABELS, LISTS, WHOLE, entry_of
+from claims.wish import EXAMPLES, KEYS, LABELS, LISTS, WHOLE, entry_of, numbers_given
 
 _DEFAULTS: Mapping[str, str] = {"count": "1", "share": str(WHOLE)}
 
@@ -57,18 +57,18 @@ def label_of(key: str) -> str:
     return f"{LABELS[name]} {number}: {LABELS[part]}" if part else f"{LABELS[name]} {number}"
 
 
-def numbers_of(name: str, fields: Fields, *telling: str) -> tuple[int, ...]:
-    """The numbers of the rows that a list shows: those up to the last with a value in a telling field, or with a fault,
-    and an empty one after it. Rows past the list's bound show where they are filled in.
+def numbers_of(name: str, fields: Fields) -> tuple[int, ...]:
+    """The numbers of the rows that a list shows: those up to the last that is filled in or faulty, and an empty one
+    after it. Rows past the list's bound show where they are filled in.
     """
     most = LISTS[name][1]
-    given = set(_given(name, fields, telling))
+    given = {*numbers_given(name, {key: each.value for key, each in fields.items()}), *_faulty(name, fields)}
     last = max((number for number in given if number <= most), default=0)
     return (*range(1, min(last + 1, most) + 1), *sorted(number for number in given if number > most))
 
 
-def _given(name: str, fields: Fields, telling: Sequence[str]) -> Iterator[int]:
+def _faulty(name: str, fields: Fields) -> Iterator[int]:
     for key, each in fields.items():
-        entry = entry_of(key)
-        if entry and entry[0] == name and (each.error or (each.value and entry[2] in telling)):
+        entry = entry_of(key) if each.error else None
+        if entry and entry[0] == name:
             yield entry[1]

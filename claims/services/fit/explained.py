@@ -1,0 +1,34 @@
+"""Why a claim fits or does not, and which changes would do: worked out once for each fleet and claim."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Final
+
+import msgspec
+
+from claims.services.kept import Kept
+from dra.advice.explanation import FleetExplanation, Suggestion
+from dra.advice.fleetwide import explain_fleet
+from dra.advice.suggest import suggest
+from dra.allocation import Snapshot
+from dra.objects import ResourceClaim
+
+_MOST: Final = 64  # claims; an explanation is some 10 KB
+_EXPLANATIONS: Final = Kept[FleetExplanation](_MOST)
+_SUGGESTIONS: Final = Kept[tuple[Suggestion, ...]](_MOST)
+
+
+def explanation(snapshot: Snapshot, claim: ResourceClaim) -> FleetExplanation:
+    """As `explain_fleet`."""
+    return _EXPLANATIONS.answer(snapshot, _key(claim), lambda: explain_fleet(snapshot, [claim]))
+
+
+def suggestions(snapshot: Snapshot, claim: ResourceClaim) -> tuple[Suggestion, ...]:
+    """As `suggest`, without other classes."""
+    return _SUGGESTIONS.answer(snapshot, _key(claim), lambda: suggest(snapshot, [claim]))
+
+
+def _key(claim: ResourceClaim) -> Hashable:
+    """Names of claims stand in the texts of errors."""
+    return claim.metadata.namespace, claim.metadata.name, msgspec.msgpack.encode(claim.spec)
