@@ -9,8 +9,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from claims.services.fit import Fit, Outcome
-from claims.views.fitwords import miss_words, nodes_words, obstacle_words, proposal_words, step_words, warning_words
+from claims.services.fit import Fit, Outcome, choice_of
+from claims.views.fitwords import (
+    Asked,
+    asked_of,
+    miss_words,
+    nodes_words,
+    obstacle_words,
+    proposal_words,
+    step_words,
+    warning_words,
+)
+from claims.wish import Wish
 from dra.advice.explanation import DeviceRequestExplanation, Miss, Step, StepKind, WarningCode
 from portal.badge import Badge
 
@@ -70,15 +80,14 @@ class Panel:
     as_of: datetime | None
 
 
-def panel(fit: Fit | None, memory: str) -> Panel | None:
-    """The panel of an answer. `memory` is the floor that the form writes into the first condition."""
-    if fit is None:
+def panel(fit: Fit | None, wish: Wish | None) -> Panel | None:
+    """The panel of an answer to this wish."""
+    if fit is None or wish is None:
         return None
-    explained = fit.explanation.device_requests
-    tables = tuple(_table(each, memory, alone=len(explained) == 1) for each in explained)
+    tables = tuple(_table(each, wish) for each in fit.explanation.device_requests)
     return Panel(
         badge=_BADGES[fit.outcome],
-        sentence=_sentence(fit, memory),
+        sentence=_sentence(fit, wish),
         brief=tuple(row for row in tables[0].rows if row.reached) if tables else (),
         tables=tables,
         proposals=tuple(Link(proposal_words(each), each.query) for each in fit.proposals),
@@ -88,20 +97,34 @@ def panel(fit: Fit | None, memory: str) -> Panel | None:
     )
 
 
-def _sentence(fit: Fit, memory: str) -> str:
+def _sentence(fit: Fit, wish: Wish) -> str:
     match fit.outcome:
         case Outcome.NOW:
-            return f"Fits now on {nodes_words(fit.answer.fitting)}, {_times(fit)}. Best: {fit.answer.best}."
+            where = f"Fits now on {nodes_words(fit.answer.fitting)}, {_times(fit)}. Best: {fit.answer.best}"
+            return f"{where}, with {choice_words(wish, fit.serving)}." if wish.alternatives else f"{where}."
         case Outcome.POD_LIMITS:
             return f"Devices are free, but {_obstacles(fit)}."
         case Outcome.WAIT:
-            return f"Will wait: {fit.free} of {fit.matching} matching devices are free, {_ahead(fit)}.{_together(fit)}"
+            return _wait(fit, wish)
         case Outcome.NEVER:
-            return f"Cannot fit, even with nothing in use: {_never(fit, memory)}"
+            return f"Cannot fit, even with nothing in use: {_never(fit, wish)}"
         case Outcome.UNKNOWN:
             return f"Not sure: {miss_words(fit.explanation.pools[0])}."
         case Outcome.ABORTED:
             return f"Kubernetes would place such a pod nowhere. Its scheduler stops at: {_abort(fit)}"
+
+
+def choice_words(wish: Wish, number: int) -> str:
+    """A choice among alternatives."""
+    name = wish.choices[number].device_class if number < len(wish.choices) else ""
+    return f"alternative {number} ({name})" if number else f"the first choice ({name})"
+
+
+def _wait(fit: Fit, wish: Wish) -> str:
+    free = f"{fit.free} of {fit.matching} matching devices are free"
+    if wish.alternatives:
+        return f"Will wait: of the first choice {free}, no alternative is, {_ahead(fit)}."
+    return f"Will wait: {free}, {_ahead(fit)}.{_together(fit)}"
 
 
 def _abort(fit: Fit) -> str:
@@ -134,21 +157,34 @@ def _together(fit: Fit) -> str:
     return f" They must be on one node; {bound} {largest.count}."
 
 
-def _never(fit: Fit, memory: str) -> str:
-    if not fit.explanation.device_requests:
+def _never(fit: Fit, wish: Wish) -> str:
+    explained = max(fit.explanation.device_requests, key=_nearness, default=None)
+    if explained is None:
         return "the cluster has no node with devices."
-    last = next((step for step in fit.explanation.device_requests[0].steps if step.evaluated and not step.left), None)
+    number = choice_of(explained.device_request)
+    asked, of = asked_of(wish, number), f"for {choice_words(wish, number)} " if wish.alternatives else ""
+    last = next((step for step in explained.steps if step.evaluated and not step.left), None)
     if last is None:
         return "the devices are there, but not in one place."
     if last.kind is StepKind.COUNT:
-        return "no node has so many of these."
-    near = fit.explanation.device_requests[0].nearest_miss
-    closest = f" Closest: {near.device.device} of {near.device.pool} ({_reasons(near.misses, memory)})." if near else ""
-    return f"“{step_words(last, memory)}” leaves no device.{closest}"
+        return f"{of}no node has {explained.needed} of these.{_largest(fit)}"
+    near = explained.nearest_miss
+    closest = f" Closest: {near.device.device} of {near.device.pool} ({_reasons(near.misses)})." if near else ""
+    return f"{of}“{step_words(last, asked)}” leaves no device.{closest}"
 
 
-def _reasons(misses: Iterable[Miss], memory: str) -> str:
-    return "; ".join(miss_words(each, memory) for each in misses)
+def _nearness(explained: DeviceRequestExplanation) -> tuple[int, int]:
+    """The choice that came furthest; the first of equals."""
+    return explained.nearest_miss.rank if explained.nearest_miss else (-1, 0)
+
+
+def _largest(fit: Fit) -> str:
+    largest = fit.idle.largest if fit.idle else None
+    return f" The largest number on one node is {largest.count}." if largest and largest.count else ""
+
+
+def _reasons(misses: Iterable[Miss]) -> str:
+    return "; ".join(map(miss_words, misses))
 
 
 def _warnings(fit: Fit) -> Iterator[str]:
@@ -162,19 +198,20 @@ def _warnings(fit: Fit) -> Iterator[str]:
         yield from (f"Numbers may be low: {miss_words(each)}." for each in fit.explanation.pools)
 
 
-def _table(explained: DeviceRequestExplanation, memory: str, *, alone: bool) -> Table:
+def _table(explained: DeviceRequestExplanation, wish: Wish) -> Table:
     seen = explained.steps[0].left + explained.steps[0].fell
-    near = explained.nearest_miss
-    closest = f"{near.device.device} of {near.device.pool}: {_reasons(near.misses, memory)}" if near else ""
-    rows = tuple(_row(step, memory, seen) for step in explained.steps)
-    return Table(name="" if alone else explained.device_request, rows=rows, closest=closest)
+    near, number = explained.nearest_miss, choice_of(explained.device_request)
+    closest = f"{near.device.device} of {near.device.pool}: {_reasons(near.misses)}" if near else ""
+    rows = tuple(_row(step, asked_of(wish, number), seen) for step in explained.steps)
+    name = choice_words(wish, number) if wish.alternatives else ""
+    return Table(name=f"{name[:1].upper()}{name[1:]}", rows=rows, closest=closest)
 
 
-def _row(step: Step, memory: str, seen: int) -> Row:
+def _row(step: Step, asked: Asked, seen: int) -> Row:
     fallen = max(step.fallen, key=lambda each: each.count, default=None)
-    example = f"{fallen.count} of them: {miss_words(fallen.miss, memory)}" if fallen else ""
+    example = f"{fallen.count} of them: {miss_words(fallen.miss)}" if fallen else ""
     return Row(
-        rule=step_words(step, memory),
+        rule=step_words(step, asked),
         reached=step.evaluated,
         left=step.left,
         fell=step.fell,

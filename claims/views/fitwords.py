@@ -1,4 +1,4 @@
-"""The catalogue of sentences about what fits: every reason, step, warning and change of `dra.advice` in words.
+"""The catalogue of sentences about what fits: every reason, step, warning and change in words.
 
 Pure. A fact that a code carries is said; foreign texts are cut to a length that a line holds.
 """
@@ -6,11 +6,14 @@ Pure. A fact that a code carries is said; foreign texts are cut to a length that
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from claims.refusals import quoted
-from claims.services.fit import Proposal
-from dra.advice.explanation import AdviceWarning, ChangeCode, Code, Facts, Miss, Step, StepKind, WarningCode
+from claims.services.fit import Change, Proposal
+from claims.views.fitconditions import amount, condition_words
+from claims.wish import Choice, Wish
+from dra.advice.explanation import AdviceWarning, Code, Facts, Miss, Step, StepKind, WarningCode
 from dra.fleet import PodObstacle, PodRule
 
 MISSES: Final[Mapping[Code, str]] = {
@@ -18,8 +21,8 @@ MISSES: Final[Mapping[Code, str]] = {
     Code.POOL_INVALID: "pool {pool} can't be used: {reason}",
     Code.FEATURE_OFF: "needs the feature gate {gate}, which is off",
     Code.CLASS_MISSING: "the class {device_class} does not exist",
-    Code.SELECTOR_FALSE: "{conjunct} does not hold",
-    Code.SELECTOR_ERROR: "{conjunct} can't be evaluated: {error}",
+    Code.SELECTOR_FALSE: "“{conjunct}” is false",
+    Code.SELECTOR_ERROR: "“{conjunct}” can't be evaluated: {error}",
     Code.TAINT_NOT_TOLERATED: "is tainted with {taint}",
     Code.DEVICE_IN_USE: "is in use",
     Code.COUNTER_SHORT: "needs {needed} of {counter_set}/{counter}, {left} left",
@@ -37,7 +40,7 @@ MISSES: Final[Mapping[Code, str]] = {
 STEPS: Final[Mapping[StepKind, str]] = {
     StepKind.DEVICES: "All devices seen",
     StepKind.CLASS: "The class {device_class} takes it",
-    StepKind.SELECTOR: "Your condition {number} holds",
+    StepKind.SELECTOR: "It is of the GPU class",
     StepKind.TAINT: "No taint keeps it away",
     StepKind.IN_USE: "Nobody holds it",
     StepKind.COUNTERS: "Its card has room for it",
@@ -57,16 +60,17 @@ WARNINGS: Final[Mapping[WarningCode, str]] = {
         "{conjunct} fails with {error}. Guard the key with has()."
     ),
 }
-CHANGES: Final[Mapping[ChangeCode, str]] = {
-    ChangeCode.COUNT: "{after} instead of {before}",
-    ChangeCode.CAPACITY: "{after} instead of {before}",
-    ChangeCode.LITERAL: "At least {after} instead of {before}",
-    ChangeCode.DEVICE_CLASS: "{after} instead of {before}",
-    ChangeCode.CONSTRAINT: "Without the constraint on {before}",
-    ChangeCode.TOLERATION: "Tolerate {after}",
+CHANGES: Final[Mapping[Change, str]] = {
+    Change.COUNT: "{after} instead of {before}",
+    Change.SHARE: "{after} % instead of {before} %",
+    Change.MEMORY: "At least {after} instead of {before}",
+    Change.PROFILE: "Slice {after} instead of {before}",
+    Change.CONDITION: "{after} instead of {before} in your condition",
+    Change.DEVICE_CLASS: "{after} instead of {before}",
+    Change.ALTERNATIVE: "{after} as an alternative",
+    Change.CONSTRAINT: "Without the constraint on {before}",
+    Change.TOLERATION: "Tolerate {after}",
 }
-
-
 FULL: Final = "{nodes} {have} no place for one more pod"
 OBSTACLES: Final[Mapping[PodRule, str]] = {
     PodRule.UNSCHEDULABLE: "{nodes} {are} cordoned",
@@ -75,33 +79,52 @@ OBSTACLES: Final[Mapping[PodRule, str]] = {
     PodRule.NODE_AFFINITY: "{nodes} {are} left out by the pod's node affinity",
     PodRule.RESOURCES: "the pod asks for {asked} of {subject}, and {nodes} {have} at most {left} left",
 }
+_AMOUNTS: Final = ("needed", "left", "value", "requested")
 
 
-class _Said(dict[str, str]):
-    """Facts as texts; one that lacks is said to be unknown, since an explanation must never fail a page."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a device request was made from, which gives its selectors their words. `cel` are the person's own."""
 
-    def __missing__(self, key: str) -> str:
-        return f"(unknown {key})"
-
-
-def miss_words(miss: Miss, memory: str = "") -> str:
-    """Why a device fell, such as "needs 40Gi of memory, 20Gi left of 80Gi". `memory` as in `step_words`."""
-    if memory and miss.code is Code.SELECTOR_FALSE and _is_floor(str(miss.facts.get("conjunct", "")), memory):
-        return f"has less than {memory} of memory"
-    seen = miss.facts.get("values")
-    saw = f" ({quoted(', '.join(seen))})" if isinstance(seen, tuple) and seen else ""
-    return MISSES[miss.code].format_map(_said(miss.facts)) + saw
+    memory: str = ""
+    profile: str = ""
+    cel: tuple[str, ...] = ()
 
 
-def step_words(step: Step, memory: str = "") -> str:
-    """The rule of a step. `memory` is the floor that the form itself writes as a condition, "" for none."""
-    if step.kind is StepKind.SELECTOR and memory and _is_floor(str(step.facts.get("expression", "")), memory):
-        return f"Has at least {memory} of memory"
-    return STEPS[step.kind].format_map(_said({**step.facts, "number": step.index + 1}))
+NOTHING_ASKED: Final = Asked()
 
 
-def _is_floor(expression: str, memory: str) -> bool:
-    return f'quantity("{memory}")' in expression
+def asked_of(wish: Wish, number: int) -> Asked:
+    """What was asked by that choice, 0 for the first."""
+    choice: Choice = wish.choices[number] if number < len(wish.choices) else wish
+    memory = str(choice.memory) if choice.memory else ""
+    return Asked(memory=memory, profile=choice.profile, cel=wish.cel)
+
+
+def miss_words(miss: Miss) -> str:
+    """Why a device fell, such as "needs 40 GiB of memory, 20 GiB left of 80 GiB"."""
+    if miss.code is Code.SELECTOR_FALSE and "conjunct" in miss.facts:
+        values = miss.facts.get("values")
+        return condition_words(str(miss.facts["conjunct"]), values if isinstance(values, tuple) else ())
+    return MISSES[miss.code].format_map(_said(_in_units(miss.facts)))
+
+
+def step_words(step: Step, asked: Asked = NOTHING_ASKED) -> str:
+    """The rule of a step."""
+    if step.kind is StepKind.SELECTOR:
+        return _selector_words(str(step.facts.get("expression", "")), asked)
+    return STEPS[step.kind].format_map(_said(step.facts))
+
+
+def _selector_words(expression: str, asked: Asked) -> str:
+    """A selector is the person's own, was written by the form, or is the GPU class's."""
+    if expression in asked.cel:
+        return f"Your condition {asked.cel.index(expression) + 1} holds"
+    if asked.memory and f'quantity("{asked.memory}")' in expression:
+        return f"It has at least {amount('memory', asked.memory)} of memory"
+    if asked.profile and expression.endswith(f'== "{asked.profile}"'):
+        return f"It is a slice {asked.profile}"
+    return STEPS[StepKind.SELECTOR]
 
 
 def warning_words(warning: AdviceWarning) -> str:
@@ -111,11 +134,9 @@ def warning_words(warning: AdviceWarning) -> str:
 
 def proposal_words(proposal: Proposal) -> str:
     """What a proposal changes and what comes of it, such as "1 instead of 2: fits on 3 nodes"."""
-    share = proposal.code is ChangeCode.CAPACITY and proposal.after.isdecimal()
-    unit = " %" if share else ""
-    facts = {"before": f"{proposal.before}{unit}", "after": f"{proposal.after}{unit}"}
-    change = CHANGES[proposal.code].format_map(facts)
-    return f"{change}: fits on {nodes_words(proposal.nodes)}"
+    facts = {"before": quoted(proposal.before), "after": quoted(proposal.after)}
+    where = f"Alternative {proposal.alternative}: " if proposal.alternative else ""
+    return f"{where}{CHANGES[proposal.change].format_map(facts)}: fits on {nodes_words(proposal.nodes)}"
 
 
 def obstacle_words(obstacle: PodObstacle) -> str:
@@ -137,6 +158,21 @@ def obstacle_words(obstacle: PodObstacle) -> str:
 def nodes_words(count: int) -> str:
     """A number of nodes."""
     return "1 node" if count == 1 else f"{count} nodes"
+
+
+def _in_units(facts: Facts) -> Facts:
+    """The amounts of a capacity as people read them."""
+    name = str(facts.get("capacity", ""))
+    if not name:
+        return facts
+    return {key: amount(name, str(value)) if key in _AMOUNTS else value for key, value in facts.items()}
+
+
+class _Said(dict[str, str]):
+    """Facts as texts; one that lacks is said to be unknown, since an explanation must never fail a page."""
+
+    def __missing__(self, key: str) -> str:
+        return f"(unknown {key})"
 
 
 def _said(facts: Facts) -> _Said:

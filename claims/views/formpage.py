@@ -79,14 +79,10 @@ def _of_fleet(seen: Preview) -> dict[str, Any]:
     fleet = held.current()
     rooms = class_rooms(fleet, [option.view.name for option in seen.options])
     return {
-        "fit": panel(fit(seen, fleet), _memory(seen)),
+        "fit": panel(fit(seen, fleet), seen.wish),
         "charges": quota_charges(seen, fleet),
         "cards": [(option, rooms[option.view.name]) for option in seen.options],
     }
-
-
-def _memory(seen: Preview) -> str:
-    return str(seen.wish.memory) if seen.wish and seen.wish.memory else ""
 
 
 def _largest(seen: Preview) -> str:

@@ -10,13 +10,16 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from django.test import Client
 
+from claims.services.fit import Change
 from claims.views import fitwords
-from dra.advice.explanation import ChangeCode, Code, Miss, Step, StepKind, WarningCode
+from claims.views.fitwords import Asked
+from dra.advice.explanation import Code, Facts, Miss, Step, StepKind, WarningCode
 from gpuinventory.selectors import held
 from tests.claims.rows import KEY, QUERY, device_class, put
 from tests.gpuinventory.fleet import claim, device, node_object, slices_of
 
 pytestmark = pytest.mark.usefixtures("fleet")
+MODEL = 'device.attributes["a.example"].model'
 FLOOR = 'device.capacity["gpu.portico.dev"].memory.compareTo(quantity("40Gi")) >= 0'
 
 
@@ -81,15 +84,18 @@ def test_claims_that_wait_are_counted_and_those_without_a_pod_are_not(as_alice: 
 
 def test_more_than_any_node_has_never_fits(as_alice: Client) -> None:
     html = panel(as_alice, "&count=3")
-    assert "Cannot fit, even with nothing in use: no node has so many of these." in words(html)
+    assert (
+        "Cannot fit, even with nothing in use: no node has 3 of these. The largest number on one node is 2."
+        in words(html)
+    )
     assert [each["count"] for each in proposed(html)] == ["2"]
 
 
 def test_memory_that_no_device_has_names_the_closest_and_less_is_proposed(as_alice: Client) -> None:
     """An H100 of 80 GB has 81559 MiB, which are 79 whole GiB."""
     html = panel(as_alice, "&memory=100Gi")
-    assert "“Has at least 100Gi of memory” leaves no device." in words(html)
-    assert "Closest: gpu-0 of node-1 (has less than 100Gi of memory)." in words(html)
+    assert "“It has at least 100 GiB of memory” leaves no device." in words(html)
+    assert "Closest: gpu-0 of node-1 (has 79.6 GiB of memory, asked 100 GiB)." in words(html)
     assert "At least 79Gi instead of 100Gi: fits on 1 node" in words(html)
     assert [each["memory"] for each in proposed(html)] == ["79Gi"]
 
@@ -184,7 +190,7 @@ def test_every_reason_has_words(code: Code) -> None:
 def test_every_step_warning_and_change_has_words() -> None:
     assert set(fitwords.STEPS) == set(StepKind)
     assert set(fitwords.WARNINGS) == set(WarningCode)
-    assert set(fitwords.CHANGES) == set(ChangeCode)
+    assert set(fitwords.CHANGES) == set(Change)
 
 
 def test_a_long_foreign_text_is_cut() -> None:
@@ -192,10 +198,50 @@ def test_a_long_foreign_text_is_cut() -> None:
     assert len(fitwords.miss_words(miss)) < 120
 
 
+@pytest.mark.parametrize(
+    ("condition", "seen", "said"),
+    [
+        ('device.driver == "a.example"', ['device.driver = "b.example"'], "its driver is b.example, asked a.example"),
+        (FLOOR, ['device.capacity["gpu.portico.dev"].memory = 20Gi'], "has 20 GiB of memory, asked 40 GiB"),
+        (FLOOR, ['device.capacity["gpu.portico.dev"].memory = absent'], "has no memory, asked 40Gi"),
+        ("has(device.capacity[device.driver].memory)", [], "has no memory"),
+        (f'{MODEL} == "A100"', [f'{MODEL} = "H100"'], "its model is H100, asked A100"),
+        (f"{MODEL} > 80", [f"{MODEL} = 70"], "its model is 70, asked more than 80"),
+        (
+            'device.attributes["a.example"].?kind.orValue("") == "x \\"y\\""',
+            ['device.attributes["a.example"].?kind = absent'],
+            'has no kind, asked x "y"',
+        ),
+        ("device.allowMultipleAllocations", [], "“device.allowMultipleAllocations” is false"),
+        (f'{MODEL} in ["a"]', [f'{MODEL} = "b"'], f'“{MODEL} in ["a"]” is false ({MODEL} = "b")'),
+    ],
+)
+def test_a_condition_that_did_not_hold_is_said_with_what_was_found(condition: str, seen: list[str], said: str) -> None:
+    miss = Miss(code=Code.SELECTOR_FALSE, facts={"conjunct": condition, "values": tuple(seen)})
+    assert fitwords.miss_words(miss) == said
+
+
+def test_amounts_of_a_capacity_are_said_in_their_unit() -> None:
+    share: Facts = {"capacity": "sharePercent", "needed": "50", "left": "30", "value": "100"}
+    memory: Facts = {"capacity": "gpu.portico.dev/memory", "requested": "81559Mi"}
+    assert (
+        fitwords.miss_words(Miss(code=Code.CAPACITY_SHORT, facts=share))
+        == "needs 50 % of sharePercent, 30 % left of 100 %"
+    )
+    said = fitwords.miss_words(Miss(code=Code.CAPACITY_ABSENT, facts=memory))
+    assert said == "has no gpu.portico.dev/memory, asked for 79.6 GiB"
+
+
 def test_a_condition_of_the_form_is_said_in_words_and_another_by_its_number() -> None:
     step = Step(kind=StepKind.SELECTOR, index=1, evaluated=True, left=1, fell=0, facts={"expression": FLOOR})
-    assert fitwords.step_words(step, "40Gi") == "Has at least 40Gi of memory"
-    assert fitwords.step_words(step, "80Gi") == "Your condition 2 holds"
+    assert fitwords.step_words(step, Asked(memory="40Gi")) == "It has at least 40 GiB of memory"
+    assert fitwords.step_words(step, Asked(memory="80Gi", cel=("true", FLOOR))) == "Your condition 2 holds"
+    assert fitwords.step_words(step, Asked(memory="80Gi")) == "It is of the GPU class"
+    facts: Facts = {
+        "expression": 'has(device.attributes[device.driver].p) &&\ndevice.attributes[device.driver].p == "1g.10gb"'
+    }
+    profile = Step(kind=StepKind.SELECTOR, evaluated=True, left=1, fell=0, facts=facts)
+    assert fitwords.step_words(profile, Asked(profile="1g.10gb")) == "It is a slice 1g.10gb"
 
 
 def cards(client: Client) -> dict[str, str]:

@@ -119,7 +119,7 @@ def test_what_is_proposed_fits_the_same_pod(as_alice: Client) -> None:
     answer = as_alice.post("/request/paste", dict(parse_qsl(OWN)) | {"count": "3", "text": json.dumps(text)})
     html = as_alice.get(f"/request/?{urlsplit(answer['Location']).query}").content.decode()
     assert "instead of 3" not in html
-    assert "no node has so many of these" in words(html)
+    assert "no node has 3 of these" in words(html)
 
 
 @pytest.mark.parametrize("spec", [{"template": {"spec": {}}}, {"jobTemplate": {"spec": {"template": {"spec": {}}}}}])

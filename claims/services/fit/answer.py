@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from dra.advice.explanation import ChangeCode, FleetExplanation
+from dra.advice.explanation import FleetExplanation
 from dra.fleet import FleetAnswer
 
 
@@ -21,13 +21,31 @@ class Outcome(StrEnum):
     ABORTED = "aborted"  # kube-scheduler's search ends in an error
 
 
+class Change(StrEnum):
+    """Which field of the form a proposal changes."""
+
+    COUNT = "count"
+    SHARE = "share"
+    MEMORY = "memory"
+    PROFILE = "profile"
+    CONDITION = "cel"
+    DEVICE_CLASS = "class"
+    ALTERNATIVE = "alternative"  # one more, of the class `after`
+    CONSTRAINT = "constraint"  # left out
+    TOLERATION = "toleration"  # one more
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """A wish that differs in one field and fits, found by asking. `query` is its address."""
+    """A wish that differs in one entry and fits, found by asking. `query` is its address.
 
-    code: ChangeCode
+    `alternative` is the number of the alternative that is changed, 0 for the first choice and what holds for all.
+    """
+
+    change: Change
     before: str
     after: str
+    alternative: int = 0
     nodes: int
     query: str
 
@@ -36,7 +54,9 @@ class Proposal:
 class Fit:
     """The answer at a revision. `matching` and `free` count devices over the fleet, `ahead` waiting claims.
 
-    `pod_fault` says why the pod's own needs could not be read and are left out, "" where they were.
+    `serving` is the choice that the best node would serve, 0 for the first. `idle` answers for the fleet with nothing
+    in use, where that was asked. `pod_fault` says why the pod's own needs could not be read and are left out, "" where
+    they were.
     """
 
     outcome: Outcome
@@ -45,6 +65,8 @@ class Fit:
     matching: int
     free: int
     ahead: int
+    serving: int
+    idle: FleetAnswer | None
     proposals: tuple[Proposal, ...]
     pod_fault: str
     revision: int

@@ -10,13 +10,14 @@ from collections.abc import Iterable
 
 from claims.manifests import Files
 from claims.services.fit.answer import Fit, Outcome
-from claims.services.fit.claim import claim_of
+from claims.services.fit.claim import choice_of, claim_of
+from claims.services.fit.explained import explanation
 from claims.services.fit.idle import idle_answer
 from claims.services.fit.pod import needs_of
 from claims.services.fit.proposals import proposals
 from claims.services.preview import Preview
 from dra.advice.explanation import DeviceRequestExplanation, FleetExplanation, StepKind
-from dra.advice.fleetwide import explain_fleet
+from dra.allocation import Allocated
 from dra.errors import DraError
 from dra.fleet import FleetAnswer, PodNeeds, Wish
 from dra.objects import ResourceClaim
@@ -24,6 +25,7 @@ from gpuinventory.selectors.held import Held
 
 _BEFORE_USE = (StepKind.DEVICES, StepKind.CLASS, StepKind.SELECTOR, StepKind.TAINT)
 _BY_USE = (StepKind.IN_USE, StepKind.COUNTERS, StepKind.CAPACITY)
+_FITTING = (Outcome.NOW, Outcome.POD_LIMITS)
 
 
 def fit(seen: Preview, held: Held) -> Fit | None:
@@ -34,17 +36,21 @@ def fit(seen: Preview, held: Held) -> Fit | None:
     needs, pod_fault = _needs(seen.files, held)
     wish = Wish(resource_claims=(claim,), pod=needs)
     answer = held.fleet.answer(held.snapshot, wish, held.usage)
-    explanation = explain_fleet(held.snapshot, [claim])
-    outcome = _outcome(seen, held, wish, answer, explanation)
-    first = next(iter(explanation.device_requests), None)
+    explained = explanation(held.snapshot, claim)
+    known = _outcome(seen, answer, explained)
+    idle = None if known else idle_answer(held.snapshot, wish)
+    outcome = known or (Outcome.WAIT if idle and idle.fitting else Outcome.NEVER)
+    first = next(iter(explained.device_requests), None)
     return Fit(
         outcome=outcome,
         answer=answer,
-        explanation=explanation,
+        explanation=explained,
         matching=_left_after(first, _BEFORE_USE),
         free=_left_after(first, _BY_USE),
         ahead=sum(held.waiting.get(name, 0) for name in _classes(claim)),
-        proposals=() if outcome in (Outcome.NOW, Outcome.POD_LIMITS) else proposals(seen, held, wish),
+        serving=_serving(answer),
+        idle=idle,
+        proposals=() if outcome in _FITTING else proposals(seen, held, wish, outcome),
         pod_fault=pod_fault,
         revision=held.revision,
         as_of=held.as_of,
@@ -59,22 +65,28 @@ def _needs(files: Files, held: Held) -> tuple[PodNeeds, str]:
         return PodNeeds(), str(error)
 
 
-def _outcome(seen: Preview, held: Held, wish: Wish, answer: FleetAnswer, explanation: FleetExplanation) -> Outcome:
+def _outcome(seen: Preview, answer: FleetAnswer, explained: FleetExplanation) -> Outcome | None:
+    """What is known without asking the fleet with nothing in use."""
     if answer.aborts:
         return Outcome.ABORTED
     if answer.fitting:
         return Outcome.NOW
     if any(group.fits for group in answer.groups):
         return Outcome.POD_LIMITS
-    if _unread(seen, explanation):
-        return Outcome.UNKNOWN
-    return Outcome.WAIT if idle_answer(held.snapshot, wish).fitting else Outcome.NEVER
+    return Outcome.UNKNOWN if _unread(seen, explained) else None
 
 
-def _unread(seen: Preview, explanation: FleetExplanation) -> bool:
+def _serving(answer: FleetAnswer) -> int:
+    """The choice that the best node would serve."""
+    given = (group.answer for group in answer.groups if answer.best in group.nodes)
+    results = [each for found in given if isinstance(found, Allocated) for each in found.results[0].devices.results]
+    return choice_of(results[0].request) if results else 0
+
+
+def _unread(seen: Preview, explained: FleetExplanation) -> bool:
     """Whether a pool that could hold such devices is not read in full."""
     driver = seen.chosen.facts.driver if seen.chosen else None
-    return any(driver is None or str(miss.facts["pool"]).startswith(f"{driver}/") for miss in explanation.pools)
+    return any(driver is None or str(miss.facts["pool"]).startswith(f"{driver}/") for miss in explained.pools)
 
 
 def _left_after(explained: DeviceRequestExplanation | None, kinds: Iterable[StepKind]) -> int:

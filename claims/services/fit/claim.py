@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
+from typing import Final
 
 import yaml
 
 from claims.manifests import Files
 from dra.objects import ObjectMeta, ResourceClaim, ResourceClaimSpec, decode
+
+_CHOICE: Final = re.compile(r"/choice-([1-9])")
+
+
+def choice_of(device_request: str) -> int:
+    """Which choice a device request stands for, as `claims.manifests` names them: 0 for the first."""
+    found = _CHOICE.search(device_request)
+    return int(found[1]) - 1 if found else 0
 
 
 def claim_of(files: Files) -> ResourceClaim:
