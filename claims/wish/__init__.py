@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from claims.wish.codec import Reading, read, write
 from claims.wish.judging import Bounds, ClassFacts, gib, judge
-from claims.wish.keys import EXAMPLES, KEYS, LABELS, LISTS, TELLING, entry_of, numbers_given
+from claims.wish.keys import EXAMPLES, KEYS, LABELS, LISTS, entry_of, numbers_given
 from claims.wish.values import (
     LEAST_SHARE,
     MAX_ALTERNATIVES,
@@ -47,7 +47,6 @@ __all__ = (
     "MAX_REPLICAS",
     "MAX_SLOTS",
     "SHARE_STEP",
-    "TELLING",
     "WHOLE",
     "Bounds",
     "Choice",
