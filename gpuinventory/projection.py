@@ -5,10 +5,13 @@ So history does not matter: whatever order events came in, the rows follow from 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from functools import lru_cache
+
+import msgspec
 
 from dra.counters import Left, counters_left, fits
 from dra.errors import InvalidQuantityError
@@ -38,9 +41,8 @@ class DeviceState(StrEnum):
     MISSING = "missing"  # allocated, and no longer published
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceRow:
-    """The columns of one device."""
+class DeviceRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The columns of one device. A first fill makes a million: a struct is made ten times as fast as a dataclass."""
 
     name: str
     node: str = ""
@@ -75,7 +77,7 @@ def project(pool: Pool | None, allocations: Allocations) -> Projection:
     allocated = {name: [each for each in given if not each.admin_access] for name, given in allocations.items()}
     left = _left(pool, [device for _, device in published if allocated.get(device.name)])
     rows = [
-        replace(_row(pool, slice_, device, allocated.get(device.name, []), left), position=position)
+        _row(_Place(pool, slice_, position), device, allocated.get(device.name, ()), left)
         for position, (slice_, device) in enumerate(published)
         if pool
     ]
@@ -94,24 +96,23 @@ def is_blocked(device: Device) -> bool:
     return any(taint.effect in BLOCKING_EFFECTS for taint in device.taints)
 
 
-def percent_used(device: Device, allocated: Iterable[DeviceRequestAllocationResult]) -> int:
+def percent_used(device: Device, allocated: Sequence[DeviceRequestAllocationResult]) -> int:
     """How much of a device is allocated, from 0 to 100: by share where it has one, else by its most used capacity."""
-    given = list(allocated)
+    if not allocated:
+        return 0
     if not device.allow_multiple_allocations:
-        return WHOLE if given else 0
+        return WHOLE
     capacities = {SHARE: device.capacity[SHARE]} if SHARE in device.capacity else device.capacity
-    used = [_fraction(name, capacity.value, given) for name, capacity in capacities.items()]
-    return min(WHOLE, round(max(used, default=Fraction(bool(given))) * WHOLE))
+    used = [_fraction(name, capacity.value, allocated) for name, capacity in capacities.items()]
+    return min(WHOLE, round(max(used, default=Fraction(1)) * WHOLE))
 
 
 def memory_of(device: Device, driver: str) -> int:
     """Bytes of memory that the device publishes, 0 where it publishes none that we know."""
-    names = [name for short in _MEMORY for name in (short, f"{driver}/{short}")]
-    value = next((device.capacity[name].value for name in names if name in device.capacity), "0")
-    try:
-        return parse_quantity(value).value
-    except InvalidQuantityError:
-        return 0
+    for name in _spellings(driver, _MEMORY):
+        if name in device.capacity:
+            return _bytes_of(device.capacity[name].value)
+    return 0
 
 
 def _published(pool: Pool) -> Iterator[tuple[ResourceSlice, Device]]:
@@ -131,22 +132,31 @@ def _left(pool: Pool | None, allocated: list[Device]) -> Left:
     return counters_left(pool.counter_sets().values(), allocated)
 
 
-def _row(
-    pool: Pool, slice_: ResourceSlice, device: Device, allocated: list[DeviceRequestAllocationResult], left: Left
-) -> DeviceRow:
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a device is published; `position` counts in its pool."""
+
+    pool: Pool
+    slice_: ResourceSlice
+    position: int
+
+
+def _row(place: _Place, device: Device, allocated: Sequence[DeviceRequestAllocationResult], left: Left) -> DeviceRow:
+    driver = place.pool.id.driver
     used = percent_used(device, allocated)
     return DeviceRow(
         name=device.name,
-        node=device.node_name or slice_.spec.node_name or "",
-        slice_name=slice_.metadata.name,
-        product=_text(device, pool.id.driver, _PRODUCT)[:128],
-        device_type=_text(device, pool.id.driver, _TYPE)[:64],
-        mig_profile=_text(device, pool.id.driver, _MIG_PROFILE)[:64],
-        memory=memory_of(device, pool.id.driver),
+        node=device.node_name or place.slice_.spec.node_name or "",
+        slice_name=place.slice_.metadata.name,
+        position=place.position,
+        product=_text(device, driver, _PRODUCT)[:128],
+        device_type=_text(device, driver, _TYPE)[:64],
+        mig_profile=_text(device, driver, _MIG_PROFILE)[:64],
+        memory=memory_of(device, driver),
         counter_set=device.consumes_counters[0].counter_set if device.consumes_counters else "",
         shareable=device.allow_multiple_allocations,
         tainted=is_blocked(device),
-        state=_state(pool, device, used, held=bool(allocated), left=left),
+        state=_state(place.pool, device, used, held=bool(allocated), left=left),
         percent_used=used,
         holders=len(allocated),
     )
@@ -181,6 +191,23 @@ def _fraction(name: str, total: str, allocated: list[DeviceRequestAllocationResu
     return Fraction(sum(each.nano for each in used), whole.nano) if whole.nano else Fraction(0)
 
 
-def _text(device: Device, driver: str, names: Sequence[str]) -> str:
-    values = (device.attribute(driver, name) for name in names)
-    return next((value for value in values if isinstance(value, str) and value), "")
+def _text(device: Device, driver: str, names: tuple[str, ...]) -> str:
+    """The first of these attributes that is a text, and not an empty one."""
+    for name in _spellings(driver, names):
+        found = device.attributes.get(name)
+        if found and (text := found.string or found.version):
+            return text
+    return ""
+
+
+@lru_cache(maxsize=256)
+def _spellings(driver: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Each name as the driver may write it: short, and with its domain."""
+    return tuple(spelling for name in names for spelling in (name, f"{driver}/{name}"))
+
+
+def _bytes_of(quantity: str) -> int:
+    try:
+        return parse_quantity(quantity).value
+    except InvalidQuantityError:
+        return 0

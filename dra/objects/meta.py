@@ -17,8 +17,11 @@ type Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 type QuantityText = Annotated[str, msgspec.Meta(extra={"form": "quantity"})]  # `dra.quantity` reads it
 
 
-class ApiStruct(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """Base of all API structs: snake_case here, camelCase on the wire, unset fields not written."""
+class ApiStruct(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
+    """Base of all API structs: snake_case here, camelCase on the wire, unset fields not written.
+
+    They are trees of JSON, so no cycle is ever collected: without `gc` a fleet in memory is not walked through.
+    """
 
 
 class OwnerReference(ApiStruct, frozen=True, kw_only=True):

@@ -7,7 +7,6 @@ order of driver and name, and read after: the later one sees what the earlier on
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
 from operator import attrgetter
 from typing import Final
 
@@ -23,7 +22,7 @@ from gpuinventory.services.reading import read_object
 
 NOT_PUBLISHED = "missing"
 BATCH = 200
-_COLUMNS: Final = tuple(field.name for field in fields(DeviceRow))
+_COLUMNS: Final = DeviceRow.__struct_fields__
 _values: Final = attrgetter(*_COLUMNS)
 
 
