@@ -48,11 +48,12 @@ def counters_left(counter_sets: Iterable[CounterSet], allocated: Iterable[Device
 
 def fits(device: Device, left: Left) -> bool:
     """Whether every counter that the device draws on has enough left."""
-    return all(
-        parse_quantity(counter.value) <= left[draw.counter_set][name].left
-        for draw in device.consumes_counters
-        for name, counter in draw.counters.items()
-    )
+    for draw in device.consumes_counters:
+        counters = left[draw.counter_set]
+        for name, counter in draw.counters.items():
+            if parse_quantity(counter.value).nano > counters[name].left.nano:
+                return False
+    return True
 
 
 def compile_draws(consumption: Iterable[DeviceCounterConsumption]) -> tuple[Draw, ...]:

@@ -60,12 +60,16 @@ class DeviceRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     holders: int = 0
 
 
+type CounterSets = Mapping[str, Mapping[str, tuple[str, str]]]
+"""For every counter set `{counter: (left, total)}`, quantities as texts."""
+
+
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """All rows of a pool: devices, and for every counter set `{counter: (left, total)}` as texts."""
+    """All rows of a pool."""
 
     devices: tuple[DeviceRow, ...]
-    counter_sets: Mapping[str, Mapping[str, tuple[str, str]]]
+    counter_sets: CounterSets
 
 
 type Allocations = Mapping[str, Sequence[DeviceRequestAllocationResult]]
@@ -182,7 +186,7 @@ def _missing(pool: Pool | None, name: str, position: int, allocated: list[Device
     )
 
 
-def _fraction(name: str, total: str, allocated: list[DeviceRequestAllocationResult]) -> Fraction:
+def _fraction(name: str, total: str, allocated: Sequence[DeviceRequestAllocationResult]) -> Fraction:
     try:
         whole = parse_quantity(total)
         used = [parse_quantity(each.consumed_capacity.get(name, "0")) for each in allocated]

@@ -1,49 +1,41 @@
-"""Write the device rows of pools anew from slices and allocations: only rows that differ are touched.
+"""Write the rows of pools anew from slices and allocations: only rows that differ are touched.
 
-Slices and claims are streamed side by side, and both change a pool's rows. So each pool's row is locked first, in the
-order of driver and name, and read after: the later one sees what the earlier one committed.
+Slices and claims are streamed side by side, and both change a pool's rows. So the pools' rows are locked first, in the
+order of driver and name, and all else is read after: the later one sees what the earlier one committed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from operator import attrgetter
-from typing import Final
+from itertools import batched
 
-from django.db import connection
+from django.db.models import Q
 
 from dra.kube.requests import RESOURCE_SLICES
 from dra.objects import DeviceRequestAllocationResult, ResourceSlice
 from dra.pools import Pool as PublishedPool
 from dra.pools import PoolID, read_pools
-from gpuinventory.models import AllocatedDevice, ClusterObject, CounterSet, Device, Pool
-from gpuinventory.projection import DeviceRow, Projection, project
+from gpuinventory.models import AllocatedDevice, ClusterObject, Pool
+from gpuinventory.projection import Allocations, Projection, project
+from gpuinventory.services.devicerows import write_counter_sets, write_devices
 from gpuinventory.services.reading import read_object
 
 NOT_PUBLISHED = "missing"
 BATCH = 200
-_COLUMNS: Final = DeviceRow.__struct_fields__
-_values: Final = attrgetter(*_COLUMNS)
+TOGETHER = 20  # pools that are read and written at once: few statements each, and little memory
+_COLUMNS = ("node", "state", "reason", "generation", "slices_seen", "slices_wanted", "dirty")
 
 
 def project_pools(pool_ids: Iterable[PoolID]) -> None:
     """Bring the rows of these pools up to date."""
-    for pool_id in sorted(pool_ids):
-        Pool.objects.bulk_create([Pool(driver=pool_id.driver, name=pool_id.name)], ignore_conflicts=True)
-        row = Pool.objects.select_for_update().get(driver=pool_id.driver, name=pool_id.name)
-        _project(row, pool_id)
+    for some in batched(sorted(pool_ids), TOGETHER):
+        _project(some)
 
 
 def mark_pools(pool_ids: Iterable[PoolID]) -> None:
     """Leave these pools to `dirty_pools`: a list tells a pool's slices far apart, and once for all is enough."""
     rows = [Pool(driver=pool_id.driver, name=pool_id.name, dirty=True) for pool_id in sorted(pool_ids)]
-    Pool.objects.bulk_create(
-        rows,
-        batch_size=BATCH,
-        update_conflicts=True,
-        unique_fields=["driver", "name"],
-        update_fields=["dirty"],
-    )
+    _put(rows, ["dirty"])
 
 
 def dirty_pools(limit: int) -> list[PoolID]:
@@ -52,28 +44,40 @@ def dirty_pools(limit: int) -> list[PoolID]:
     return [PoolID(driver, name) for driver, name in rows.values_list("driver", "name")[:limit]]
 
 
-def _project(row: Pool, pool_id: PoolID) -> None:
-    slices = (read_object(body, ResourceSlice) for body in slice_bodies(pool_id))
-    published = read_pools(slice_ for slice_ in slices if slice_).get(pool_id)
-    projection = project(published, allocations_on(pool_id))
-    if published is None and not projection.devices:
-        row.delete()
-        return
-    _write_pool(row, published)
-    _write_devices(row, projection)
-    _write_counter_sets(row, projection)
+def _project(pool_ids: Sequence[PoolID]) -> None:
+    rows = _locked(pool_ids)
+    published, allocated = _published(pool_ids), _allocations_on(pool_ids)
+    projections = {each: project(published.get(each), allocated.get(each, {})) for each in pool_ids}
+    gone = {each for each in pool_ids if each not in published and not projections[each].devices}
+    if gone:
+        Pool.objects.filter(pk__in=[rows[each].pk for each in gone]).delete()
+    _write({rows[each].pk: projections[each] for each in pool_ids if each not in gone})
+    _put([_row(each, published.get(each)) for each in pool_ids if each not in gone], _COLUMNS)
 
 
-def slice_bodies(pool_id: PoolID) -> Sequence[bytes]:
-    """The bytes of the pool's slices."""
-    rows = ClusterObject.objects.filter(kind=RESOURCE_SLICES.kind, driver=pool_id.driver, pool=pool_id.name)
-    return [bytes(body) for body in rows.values_list("body", flat=True)]
+def _write(projections: Mapping[int, Projection]) -> None:
+    write_devices({pool: projection.devices for pool, projection in projections.items()})
+    write_counter_sets({pool: projection.counter_sets for pool, projection in projections.items()})
 
 
-def allocations_on(pool_id: PoolID) -> Mapping[str, Sequence[DeviceRequestAllocationResult]]:
-    """What is allocated of the pool, by device name."""
-    found: dict[str, list[DeviceRequestAllocationResult]] = {}
-    for row in AllocatedDevice.objects.filter(driver=pool_id.driver, pool=pool_id.name):
+def _locked(pool_ids: Sequence[PoolID]) -> dict[PoolID, Pool]:
+    """The pools' rows, which are made where there is none."""
+    Pool.objects.bulk_create([Pool(driver=each.driver, name=each.name) for each in pool_ids], ignore_conflicts=True)
+    rows = Pool.objects.select_for_update().filter(_any_of(pool_ids, "name")).order_by("driver", "name")
+    return {PoolID(row.driver, row.name): row for row in rows}
+
+
+def _published(pool_ids: Sequence[PoolID]) -> dict[PoolID, PublishedPool]:
+    """What the slices say of these pools; one without slices is left out."""
+    rows = ClusterObject.objects.filter(_any_of(pool_ids, "pool"), kind=RESOURCE_SLICES.kind)
+    slices = (read_object(bytes(body), ResourceSlice) for body in rows.values_list("body", flat=True))
+    return read_pools(slice_ for slice_ in slices if slice_)
+
+
+def _allocations_on(pool_ids: Sequence[PoolID]) -> dict[PoolID, Allocations]:
+    """What is allocated of each pool, by device name."""
+    found: dict[PoolID, dict[str, list[DeviceRequestAllocationResult]]] = {}
+    for row in AllocatedDevice.objects.filter(_any_of(pool_ids, "pool")):
         result = DeviceRequestAllocationResult(
             request=row.device_request,
             driver=row.driver,
@@ -82,64 +86,36 @@ def allocations_on(pool_id: PoolID) -> Mapping[str, Sequence[DeviceRequestAlloca
             admin_access=row.admin_access,
             consumed_capacity=row.consumed,
         )
-        found.setdefault(row.device, []).append(result)
-    return found
+        found.setdefault(PoolID(row.driver, row.pool), {}).setdefault(row.device, []).append(result)
+    return dict(found)
 
 
-def _write_pool(row: Pool, published: PublishedPool | None) -> None:
-    row.node = published.node_name if published else ""
-    row.state = published.state if published else NOT_PUBLISHED
-    row.reason = published.reason if published else "no slice of this pool is published any more"
-    row.generation = published.generation if published else 0
-    row.slices_seen = len(published.slices) if published else 0
-    row.slices_wanted = published.wanted if published else 0
-    row.dirty = False
-    row.save()
-
-
-def _write_devices(pool: Pool, projection: Projection) -> None:
-    existing = {row.name: row for row in pool.devices.all()}
-    wanted = {row.name: row for row in projection.devices}
-    if existing.keys() - wanted.keys():
-        pool.devices.filter(name__in=existing.keys() - wanted.keys()).delete()
-    changes = {name: _set(existing[name], row) for name, row in wanted.items() if name in existing}
-    columns = sorted(set[str]().union(*changes.values()))
-    _insert_devices(pool, [row for name, row in wanted.items() if name not in existing])
-    if columns:
-        Device.objects.bulk_update([existing[name] for name in changes if changes[name]], columns, batch_size=BATCH)
-
-
-def _insert_devices(pool: Pool, rows: Sequence[DeviceRow]) -> None:
-    """Without model instances: a first fill writes a million rows, and they are most of its time."""
-    if not rows:
-        return
-    names = ", ".join(map(connection.ops.quote_name, ("pool_id", *_COLUMNS)))
-    marks = ", ".join(["%s"] * (len(_COLUMNS) + 1))
-    with connection.cursor() as cursor:
-        cursor.executemany(
-            f"INSERT INTO {connection.ops.quote_name(Device._meta.db_table)} ({names}) VALUES ({marks})",  # noqa: S608, SLF001 - our own names
-            [(pool.pk, *_values(row)) for row in rows],
-        )
-
-
-def _set(row: Device, wanted: DeviceRow) -> set[str]:
-    """Set the columns that differ; their names."""
-    different = {name: getattr(wanted, name) for name in _COLUMNS if getattr(row, name) != getattr(wanted, name)}
-    for name, value in different.items():
-        setattr(row, name, value)
-    return set(different)
-
-
-def _write_counter_sets(pool: Pool, projection: Projection) -> None:
-    wanted = {
-        name: {counter: list(pair) for counter, pair in sets.items()} for name, sets in projection.counter_sets.items()
-    }
-    existing = {row.name: row for row in pool.counter_sets.all()}
-    pool.counter_sets.filter(name__in=existing.keys() - wanted.keys()).delete()
-    CounterSet.objects.bulk_create(
-        [CounterSet(pool=pool, name=name, counters=wanted[name]) for name in wanted if name not in existing]
+def _row(pool_id: PoolID, published: PublishedPool | None) -> Pool:
+    return Pool(
+        driver=pool_id.driver,
+        name=pool_id.name,
+        node=published.node_name if published else "",
+        state=published.state if published else NOT_PUBLISHED,
+        reason=published.reason if published else "no slice of this pool is published any more",
+        generation=published.generation if published else 0,
+        slices_seen=len(published.slices) if published else 0,
+        slices_wanted=published.wanted if published else 0,
+        dirty=False,
     )
-    changed = [existing[name] for name in wanted if name in existing and existing[name].counters != wanted[name]]
-    for row in changed:
-        row.counters = wanted[row.name]
-    CounterSet.objects.bulk_update(changed, ["counters"])
+
+
+def _put(rows: Sequence[Pool], columns: Sequence[str]) -> None:
+    Pool.objects.bulk_create(
+        rows, batch_size=BATCH, update_conflicts=True, unique_fields=["driver", "name"], update_fields=columns
+    )
+
+
+def _any_of(pool_ids: Iterable[PoolID], column: str) -> Q:
+    """Rows of these pools, which `column` names: one list of names per driver."""
+    names: dict[str, list[str]] = {}
+    for each in pool_ids:
+        names.setdefault(each.driver, []).append(each.name)
+    condition = Q(pk__in=[])
+    for driver, some in names.items():
+        condition |= Q(**{"driver": driver, f"{column}__in": some})
+    return condition
