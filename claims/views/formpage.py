@@ -17,8 +17,9 @@ from claims.refusals import Code, Refusal
 from claims.services.charges import quota_charges
 from claims.services.fit import class_rooms, fit
 from claims.services.preview import Preview
-from claims.views.desk.fields import fields_of
+from claims.views.desk.fields import Fields, fields_of
 from claims.views.desk.into import into
+from claims.views.desk.otherwise import otherwise
 from claims.views.files import shown
 from claims.views.fitpanel import panel
 from claims.wish import LABELS, LEAST_SHARE, MAX_COUNT, SHARE_STEP, WHOLE, Strategy, gib
@@ -41,13 +42,14 @@ def show(
     request: SignedInRequest, seen: Preview, refusals: Sequence[Refusal], *, status: int, before: str = ""
 ) -> HttpResponse:
     """The page, or its live part, saying these refusals. `before` is the template that the person saw last."""
+    fields = fields_of(seen, refusals)
     return page_or_part(
         request,
         "claims/request.html",
         "claims/_request_desk.html",
         {
-            **_page(seen, refusals),
-            **_of_fleet(seen),
+            **_page(seen, fields, refusals),
+            **_of_fleet(seen, fields),
             **into(seen),
             "namespaces": namespaces_of(request.user),
             "difference": _difference(seen, before),
@@ -56,8 +58,7 @@ def show(
     )
 
 
-def _page(seen: Preview, refusals: Sequence[Refusal]) -> dict[str, Any]:
-    fields = fields_of(seen, refusals)
+def _page(seen: Preview, fields: Fields, refusals: Sequence[Refusal]) -> dict[str, Any]:
     lacking = [refusal.field for refusal in seen.refusals if refusal.code is Code.FIELD_MISSING]
     return {
         "seen": seen,
@@ -74,12 +75,14 @@ def _page(seen: Preview, refusals: Sequence[Refusal]) -> dict[str, Any]:
     }
 
 
-def _of_fleet(seen: Preview) -> dict[str, Any]:
+def _of_fleet(seen: Preview, fields: Fields) -> dict[str, Any]:
     """What the fleet and the quotas say about the wish, and the room of each class."""
     fleet = held.current()
+    answer = fit(seen, fleet)
     rooms = class_rooms(fleet, [option.view.name for option in seen.options])
     return {
-        "fit": panel(fit(seen, fleet), seen.wish),
+        "fit": panel(answer, seen.wish),
+        **otherwise(seen, fields, fleet, answer),
         "charges": quota_charges(seen, fleet),
         "cards": [(option, rooms[option.view.name]) for option in seen.options],
     }

@@ -54,9 +54,9 @@ class Proposal:
 class Fit:
     """The answer at a revision. `matching` and `free` count devices over the fleet, `ahead` waiting claims.
 
-    `serving` is the choice that the best node would serve, 0 for the first. `idle` answers for the fleet with nothing
-    in use, where that was asked. `pod_fault` says why the pod's own needs could not be read and are left out, "" where
-    they were.
+    `serving` is the choice that the best node would serve, 0 for the first; `alone` says on how many nodes each choice
+    fits by itself, nothing where there is but one. `idle` answers for the fleet with nothing in use, if that was asked.
+    `pod_fault` says why the pod's own needs could not be read and are left out, "" where they were.
     """
 
     outcome: Outcome
@@ -66,6 +66,7 @@ class Fit:
     free: int
     ahead: int
     serving: int
+    alone: tuple[int, ...]
     idle: FleetAnswer | None
     proposals: tuple[Proposal, ...]
     pod_fault: str

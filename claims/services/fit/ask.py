@@ -6,7 +6,10 @@ does not never can.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import msgspec
 
 from claims.manifests import Files
 from claims.services.fit.answer import Fit, Outcome
@@ -49,6 +52,7 @@ def fit(seen: Preview, held: Held) -> Fit | None:
         free=_left_after(first, _BY_USE),
         ahead=sum(held.waiting.get(name, 0) for name in _classes(claim)),
         serving=_serving(answer),
+        alone=tuple(_alone(held, wish)),
         idle=idle,
         proposals=() if outcome in _FITTING else proposals(seen, held, wish, outcome),
         pod_fault=pod_fault,
@@ -74,6 +78,18 @@ def _outcome(seen: Preview, answer: FleetAnswer, explained: FleetExplanation) ->
     if any(group.fits for group in answer.groups):
         return Outcome.POD_LIMITS
     return Outcome.UNKNOWN if _unread(seen, explained) else None
+
+
+def _alone(held: Held, wish: Wish) -> Iterator[int]:
+    """On how many nodes each choice fits with no other beside it."""
+    (claim,) = wish.resource_claims
+    (request,) = claim.spec.devices.requests
+    for each in request.first_available:
+        only = msgspec.structs.replace(request, first_available=(each,))
+        devices = msgspec.structs.replace(claim.spec.devices, requests=(only,))
+        asked = msgspec.structs.replace(claim, spec=msgspec.structs.replace(claim.spec, devices=devices))
+        answer = held.fleet.answer(held.snapshot, replace(wish, resource_claims=(asked,)), held.usage)
+        yield 0 if answer.aborts else answer.fitting
 
 
 def _serving(answer: FleetAnswer) -> int:

@@ -14,6 +14,7 @@ from claims.services.preview import Preview
 from claims.wish import EXAMPLES, KEYS, LABELS, LISTS, WHOLE, entry_of, numbers_given
 
 _DEFAULTS: Mapping[str, str] = {"count": "1", "share": str(WHOLE)}
+_IN_LISTS: Mapping[str, str] = {"count": "1", "share": "50"}  # as a wish is read
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,20 +32,40 @@ class Field:
         """The id of its element."""
         return f"field-{self.key}"
 
+    @property
+    def part(self) -> str:
+        """The last part of its key, such as "memory" of `alt.1.memory`."""
+        return self.key.rpartition(".")[2]
+
+    @property
+    def name(self) -> str:
+        """What the part is called, without its list."""
+        return LABELS.get(self.part, self.label)
+
 
 type Fields = Mapping[str, Field]
 
 
 def fields_of(seen: Preview, refusals: Sequence[Refusal]) -> Fields:
     """Every field that the form has, those of lists as far as they have a value or a fault; faulty ones have theirs."""
-    errors = {refusal.field: say(refusal) for refusal in reversed(refusals) if refusal.field}
+    errors = {_key(refusal.field, seen): say(refusal) for refusal in reversed(refusals) if refusal.field}
     keys = dict.fromkeys((*KEYS, *seen.reading.values, *errors))
     return {key: field(key, seen.reading.values, errors.get(key)) for key in keys}
 
 
+def _key(field: str, seen: Preview) -> str:
+    """What is judged counts alternatives; the address may have gaps in their numbers."""
+    entry = entry_of(field) if seen.reading.wish else None
+    given = numbers_given("alt", seen.reading.values)
+    if entry is None or entry[0] != "alt" or entry[1] > len(given):
+        return field
+    return f"alt.{given[entry[1] - 1]}.{entry[2]}"
+
+
 def field(key: str, values: Mapping[str, str], error: Sentences | None = None) -> Field:
     """One field; a list's key reads as its label with the entry's number."""
-    value = values.get(key, _DEFAULTS.get(key, ""))
+    default = _IN_LISTS.get(key.rpartition(".")[2], "") if entry_of(key) else _DEFAULTS.get(key, "")
+    value = values.get(key, default)
     return Field(key, label_of(key), value, EXAMPLES.get(key, ("", ""))[1], error)
 
 
