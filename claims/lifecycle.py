@@ -1,11 +1,11 @@
 """The life of a GpuRequest: states, events and transitions as one table. Nothing else may change a state.
 
-Pure. A request is about one object, the ResourceClaimTemplate; what becomes of the resource claims made from it is
-derived from the cluster each time and never stored.
+Pure. A request is about one object: a ResourceClaimTemplate, or the ResourceClaim that pods share. What becomes of the
+resource claims is derived from the cluster each time and never stored.
 
     submitting   the row is written, the POST is not yet known to have worked
     not created  the cluster was read, and nothing is there
-    created      the API server answered that the template exists
+    created      the API server answered that the object exists
     seen         the read model has it too; from here on its absence means that it is gone
     withdrawn    deleted by its author through the portal
     gone         deleted in another way
@@ -31,7 +31,7 @@ class Event(StrEnum):
     """What can happen to a request."""
 
     SUBMIT = "submit"  # the person sent it (again)
-    CONFIRM = "confirm"  # the API server has the template, and it is ours
+    CONFIRM = "confirm"  # the API server has the object, and it is ours
     SEE = "see"  # the read model has it
     MISS = "miss"  # the cluster was asked, and has it not
     WITHDRAW = "withdraw"  # the API server deleted it for its author
@@ -56,7 +56,7 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
 
 START = State.SUBMITTING
 FINAL = frozenset({State.WITHDRAWN, State.GONE})
-EXISTING = frozenset({State.CREATED, State.SEEN})  # the template is there, as far as we know
+EXISTING = frozenset({State.CREATED, State.SEEN})  # the object is there, as far as we know
 
 
 class ImpossibleMoveError(Exception):

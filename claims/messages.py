@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from claims.refusals import Code, Refusal
-from claims.wish import WHOLE, Wish
+from claims.wish import WHOLE, Owner, Wish
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ CATALOGUE: Mapping[Code, Sentences] = {
     ),
     Code.FORM_FILES_ONLY: Sentences(
         "Nothing was created.",
-        "The portal creates templates only, and {name} asks for a shared claim or for an extended resource.",
+        "{name} asks by an extended resource, which a pod does by itself: there is no object to be made beforehand.",
         "Download the files and apply them with kubectl.",
     ),
     Code.CLUSTER_SILENT: Sentences(
@@ -225,7 +225,7 @@ CATALOGUE: Mapping[Code, Sentences] = {
     Code.NAME_TAKEN: Sentences(
         "{name} exists in {namespace} already.",
         "The API server says: “{upstream}”",
-        "Choose another name, or delete the old template first.",
+        "Choose another name, or delete the old one first.",
     ),
     Code.FORBIDDEN: Sentences(
         "Kubernetes does not let you do this.",
@@ -235,7 +235,7 @@ CATALOGUE: Mapping[Code, Sentences] = {
     Code.OVER_QUOTA: Sentences(
         "A quota of {namespace} is full.",
         "The API server says: “{upstream}”",
-        "Delete a template that is no longer needed, or ask an administrator for a larger quota.",
+        "Delete what is no longer needed, or ask an administrator for a larger quota.",
     ),
     Code.DENIED: Sentences(
         "A policy of the cluster refused this.",
@@ -255,15 +255,15 @@ CATALOGUE: Mapping[Code, Sentences] = {
     Code.NOT_YOURS: Sentences(
         "{name} can't be deleted by you.",
         "{author} asked for it, and a request is taken back by the person who made it.",
-        "Ask {author}, or delete the template with kubectl if your role allows it.",
+        "Ask {author}, or delete it with kubectl if your role allows it.",
     ),
     Code.NOT_THERE: Sentences(
         "There is nothing to delete for {name}.",
         "The request is in the state “{state}”.",
-        "If a template of that name exists, it was made in another way: use kubectl.",
+        "If something of that name exists, it was made in another way: use kubectl.",
     ),
     Code.REPLACED: Sentences(
-        "The template {name} in {namespace} was not deleted.",
+        "{name} in {namespace} was not deleted.",
         "It is no longer the one of this request: another one was made under the same name.",
         "Look at it first; delete it with kubectl if it should go.",
     ),
@@ -303,6 +303,11 @@ CATALOGUE: Mapping[Code, Sentences] = {
 def say(refusal: Refusal) -> Sentences:
     """What a person reads for this refusal."""
     return CATALOGUE[refusal.code].filled(dict(refusal.facts))
+
+
+def noun(wish: Wish) -> str:
+    """What is created for it, in a word."""
+    return "claim" if wish.owner is Owner.SHARED else "template"
 
 
 def summary(wish: Wish) -> str:

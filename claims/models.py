@@ -1,7 +1,8 @@
 """GPU requests as rows, the audit line of what was done about them, and workloads that people pasted.
 
-A row is about one ResourceClaimTemplate. It never says what the cluster holds now beyond its state: that is read from
-`gpuinventory`. Rows are not deleted, but for one that the API server refused while it was being submitted.
+A row is about one object, a ResourceClaimTemplate or the ResourceClaim that pods share: `template` is its file and
+`template_uid` its uid. It never says what the cluster holds now beyond its state: that is read from `gpuinventory`.
+Rows are not deleted, but for one that the API server refused while it was being submitted.
 """
 
 from __future__ import annotations

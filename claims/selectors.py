@@ -13,9 +13,9 @@ from django.db.models import Q
 
 from claims.lifecycle import EXISTING, FINAL, State
 from claims.manifests import REQUEST_LABEL
-from claims.messages import summary
+from claims.messages import noun, summary
 from claims.models import GpuRequest, GpuRequestEvent, PastedManifest
-from claims.wish import Bounds, ClassFacts
+from claims.wish import Bounds, ClassFacts, Owner
 from dra.quantity import Format, Quantity
 from gpuinventory import selectors as inventory
 from gpuinventory.claimstate import BADGES, ClaimState
@@ -54,7 +54,7 @@ class ClassOption:
 
 @dataclass(frozen=True, slots=True)
 class RequestView:
-    """A GPU request and the claims made from its template, newest first."""
+    """A GPU request and its claims, newest first: those made from its template, or the one that it made itself."""
 
     row: GpuRequest
     claims: tuple[ClaimView, ...]
@@ -69,18 +69,28 @@ class RequestView:
         return BADGES[next(each for each in _TELLING if each in states)]
 
     @property
+    def noun(self) -> str:
+        """What was asked to be created, in a word."""
+        return noun(self.row.wish)
+
+    @property
+    def shared(self) -> bool:
+        """Whether all pods share the one claim."""
+        return self.row.wish.owner is Owner.SHARED
+
+    @property
     def settled(self) -> bool:
         """Whether nothing more will happen to it."""
         return self.row.state in FINAL | {State.NOT_CREATED} and not self.claims
 
     @property
     def summary(self) -> str:
-        """What each pod gets, in words."""
+        """What each pod gets, or all share, in words."""
         return summary(self.row.wish)
 
     @property
     def exists(self) -> bool:
-        """Whether its template is there, as far as is known."""
+        """Whether its object is there, as far as is known."""
         return self.row.state in EXISTING
 
 
@@ -135,9 +145,9 @@ def claims_of(user: User, namespace: str = "") -> tuple[ClaimView, ...]:
     return inventory.resource_claims([each for each in mine if each == namespace] if namespace else mine)
 
 
-def template_uids(namespaces: Collection[str]) -> frozenset[str]:
-    """The uids of the templates that the read model has in these namespaces."""
-    return frozenset(template.uid for template in inventory.resource_claim_templates(namespaces))
+def object_uids(namespaces: Collection[str]) -> frozenset[str]:
+    """The uids of the templates and claims that the read model has in these namespaces. One query."""
+    return inventory.claim_uids(namespaces)
 
 
 def _option(view: DeviceClassView, published: tuple[DeviceFacts, ...]) -> ClassOption:

@@ -17,14 +17,14 @@ from claims.wish import ClassFacts, Owner, Preset, Style, Wish, Workload
 
 REQUEST_LABEL = "portico.dev/request"
 
-# What is created, by whom it serves: each pod by itself, or all together.
+# The file of what is created: each pod gets a claim of its own, or all share one.
 OBJECT_FILES: Mapping[Owner, str] = {Owner.OWN: "template.yaml", Owner.SHARED: "claim.yaml"}
 _WORKLOAD_FILES = {
     Workload.POD: "pod.yaml",
     Workload.DEPLOYMENT: "deployment.yaml",
     Workload.JOB: "job.yaml",
     Workload.STATEFUL_SET: "statefulset.yaml",
-    Workload.OWN: "pod.yaml",
+    Workload.OWN: "workload.yaml",
 }
 
 
@@ -63,8 +63,8 @@ class Files:
 
     @property
     def creatable(self) -> bool:
-        """Whether the portal creates `template`: it does so with a ResourceClaimTemplate that is to be applied."""
-        return self.template in self.applied and self.template.name == OBJECT_FILES[Owner.OWN]
+        """Whether there is anything that the portal can create: by extended resource there is not."""
+        return self.template in self.applied
 
     @property
     def all(self) -> tuple[File, ...]:
@@ -83,7 +83,7 @@ def render(wish: Wish, facts: ClassFacts, key: str, *, own: File | None = None) 
     `own` is the workload that was pasted, patched by `claims.pasted`; without it the wish's own one is written.
     """
     template = _template(wish, facts, {REQUEST_LABEL: key})
-    pod = own or File(_WORKLOAD_FILES[wish.workload], workload(wish, facts))
+    pod = own or File(workload_file(wish), workload(wish, facts))
     scaler = (File("autoscaler.yaml", autoscaler(wish)),) if wish.autoscale and not own else ()
     applied = ((template,) if wish.style is Style.CLAIMS else ()) + (pod, *scaler)
     return Files(
@@ -94,6 +94,11 @@ def render(wish: Wish, facts: ClassFacts, key: str, *, own: File | None = None) 
         around=_around(wish, facts, tuple(file.name for file in applied)),
         command=kubectl_line(wish, [file.name for file in applied]),
     )
+
+
+def workload_file(wish: Wish) -> str:
+    """The name of the workload's file."""
+    return _WORKLOAD_FILES[wish.workload]
 
 
 def _template(wish: Wish, facts: ClassFacts, labels: Mapping[str, str]) -> File:

@@ -1,6 +1,6 @@
 """Find out by reading what became of a request whose outcome is not known. It never writes to the cluster.
 
-Due are a submit whose answer was lost, a template that the read model did not show in time, and one that it shows no
+Due are a submit whose answer was lost, an object that the read model did not show in time, and one that it shows no
 more: only the cluster itself may say that something is gone.
 """
 
@@ -14,7 +14,7 @@ from claims import selectors
 from claims.lifecycle import Event, State, can, move
 from claims.models import GpuRequest, Verb
 from claims.services.audit import Deed, record
-from claims.services.templates import own_template
+from claims.services.objects import own_object
 from dra.kube.port import Cluster
 
 # Far longer than a POST can be on its way: the door's timeouts are seconds.
@@ -26,7 +26,7 @@ def due(now: datetime) -> list[int]:
     """Keys of the rows to be looked after."""
     uncertain = GpuRequest.objects.filter(state__in=UNCERTAIN, changed_at__lt=now - PATIENCE)
     seen = list(GpuRequest.objects.filter(state=State.SEEN))
-    there = selectors.template_uids({row.namespace for row in seen}) if seen else frozenset()
+    there = selectors.object_uids({row.namespace for row in seen}) if seen else frozenset()
     return [row.pk for row in uncertain] + [row.pk for row in seen if row.template_uid not in there]
 
 
@@ -35,7 +35,7 @@ def advance(pk: int, *, cluster: Cluster) -> None:
     row = GpuRequest.objects.filter(pk=pk, state__in=[*UNCERTAIN, State.SEEN]).first()
     if row is None:
         return
-    found = own_template(cluster, namespace=row.namespace, name=row.name, key=row.key)
+    found = own_object(cluster, row.wish, key=row.key)
     if found is None:
         _settle(pk, Event.MISS, row.template_uid)
     else:

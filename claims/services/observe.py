@@ -1,4 +1,4 @@
-"""Mark the requests whose template the read model has. Repeating it changes nothing.
+"""Mark the requests whose object the read model has. Repeating it changes nothing.
 
 It draws no conclusion from absence: the read model may be behind, or be built anew. `advance` asks the cluster then.
 """
@@ -17,7 +17,7 @@ from claims.services.audit import Deed, record
 def observe() -> None:
     """Every row that is created and has been seen since then is moved to seen."""
     rows = list(GpuRequest.objects.select_for_update().filter(state=State.CREATED))
-    there = selectors.template_uids({row.namespace for row in rows}) if rows else frozenset()
+    there = selectors.object_uids({row.namespace for row in rows}) if rows else frozenset()
     for row in rows:
         if row.template_uid in there:
             row.state = move(State.CREATED, Event.SEE)

@@ -10,8 +10,8 @@ from claims.manifests.pasted import patch
 from claims.refusals import Code, Refusal, RefusalError, refuse
 from claims.selectors import ClassOption, pasted_manifest
 from claims.services.paste import KEPT
-from claims.wish import Bounds, ClassFacts, Reading, Wish, Workload, judge, read
-from gpuinventory.selectors import TemplateView, resource_claim_template
+from claims.wish import Bounds, ClassFacts, Owner, Reading, Wish, Workload, judge, read
+from gpuinventory.selectors import ClaimView, TemplateView, resource_claim, resource_claim_template
 from portal.models import User
 
 
@@ -19,7 +19,7 @@ from portal.models import User
 class Preview:
     """A query as read, what is wrong with it, and the files if nothing is.
 
-    `existing` is the template that has the wished name now, this form's own or another. `manifest` is the workload of
+    `existing` is the template or claim of the wished name, this form's own or another. `manifest` is the workload of
     the person's own as it was pasted.
     """
 
@@ -29,12 +29,12 @@ class Preview:
     key: str
     refusals: tuple[Refusal, ...]
     files: Files | None
-    existing: TemplateView | None
+    existing: TemplateView | ClaimView | None
     manifest: str | None
 
     @property
     def done(self) -> bool:
-        """Whether this form's template is there already, as far as the read model knows."""
+        """Whether this form's object is there already, as far as the read model knows."""
         return self.existing is not None and self.existing.labels.get(REQUEST_LABEL) == self.key
 
     @property
@@ -60,7 +60,7 @@ def preview(*, user: User, query: str, key: str) -> Preview:
             files = _files(wish, bounds.classes[wish.device_class], key, manifest)
         except RefusalError as refused:
             refusals = refused.refusals
-    existing = resource_claim_template(wish.namespace, wish.name) if wish and files else None
+    existing = _existing(wish) if wish and files else None
     return Preview(
         reading=reading,
         options=options,
@@ -71,6 +71,12 @@ def preview(*, user: User, query: str, key: str) -> Preview:
         existing=existing,
         manifest=manifest,
     )
+
+
+def _existing(wish: Wish) -> TemplateView | ClaimView | None:
+    """What has the wished name now, of the kind that would be created."""
+    find = resource_claim if wish.owner is Owner.SHARED else resource_claim_template
+    return find(wish.namespace, wish.name)
 
 
 def _manifest(user: User, reading: Reading) -> str | None:

@@ -1,4 +1,4 @@
-"""Submit a wish: make its ResourceClaimTemplate as the person who asks, once, and keep a row about it.
+"""Submit a wish: make its ResourceClaimTemplate, or the ResourceClaim that pods share, as the person who asks, once.
 
 One form, one row, one object, however often it is sent:
 
@@ -20,14 +20,14 @@ from claims.manifests import File
 from claims.models import GpuRequest, Verb
 from claims.refusals import Code, Refusal, RefusalError, refuse
 from claims.services.audit import Deed, record, record_refusal
+from claims.services.objects import own_object, resource_of
 from claims.services.preview import preview
-from claims.services.templates import own_template
 from claims.services.upstream import Attempt, refusal_of
 from claims.wish import Wish, write
 from dra.kube import requests
 from dra.kube.errors import AlreadyExistsError, BusyError, KubeError, UnreachableError
 from dra.kube.port import Cluster
-from dra.kube.requests import RESOURCE_CLAIM_TEMPLATES, Person
+from dra.kube.requests import Person
 from dra.kube.responses import Header
 from dra.objects import decode
 from portal.models import TeamNamespace, User
@@ -35,7 +35,7 @@ from portal.models import TeamNamespace, User
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
-    """What the form sent: the wish's query, the form's number, and the digest of the template that was shown."""
+    """What the form sent: the wish's query, the form's number, and the digest of the file that was shown."""
 
     user: User
     person: Person
@@ -144,19 +144,13 @@ class _Attempt:
 
     def _post(self, content: bytes, *, dry_run: bool = False) -> bytes:
         request = requests.create(
-            RESOURCE_CLAIM_TEMPLATES, content, namespace=self.wish.namespace, yaml=True, dry_run=dry_run
+            resource_of(self.wish), content, namespace=self.wish.namespace, yaml=True, dry_run=dry_run
         )
         return self.cluster.send(request.as_person(self.submission.person))
 
     def _own_uid(self) -> str | None:
         try:
-            found = own_template(
-                self.cluster,
-                namespace=self.wish.namespace,
-                name=self.wish.name,
-                key=self.submission.key,
-                person=self.submission.person,
-            )
+            found = own_object(self.cluster, self.wish, key=self.submission.key, person=self.submission.person)
         except KubeError as error:
             raise self._refused(error) from error
         return found.uid if found else None
@@ -166,7 +160,9 @@ class _Attempt:
             raise RefusalError(refuse(Code.FORM_USED))
 
     def _refused(self, error: KubeError) -> RefusalError:
-        attempt = Attempt("create", self.submission.person, self.wish.namespace, self.wish.name)
+        attempt = Attempt(
+            "create", self.submission.person, self.wish.namespace, self.wish.name, resource_of(self.wish).full_name
+        )
         refusal: Refusal = refusal_of(error, attempt)
         record_refusal(self._deed, (self.wish.namespace, self.wish.name), refusal)
         return RefusalError(refusal)

@@ -21,13 +21,13 @@ from dra.kube.requests import Person
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What was tried on a template or another resource, and as whom; `namespace` "" for one of the whole cluster."""
+    """What was tried, on which resource and as whom; `namespace` "" for one of the whole cluster."""
 
     verb: str
     person: Person
     namespace: str
     name: str
-    resource: str = "resourceclaimtemplates.resource.k8s.io"
+    resource: str
 
     @property
     def check(self) -> str:

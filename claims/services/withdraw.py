@@ -1,6 +1,6 @@
-"""Withdraw a request: delete its ResourceClaimTemplate, as its author and only if it still is the one we made.
+"""Withdraw a request: delete its object, as its author and only if it still is the one we made.
 
-Pods that run keep their devices; pods that name the template from now on wait until there is one again.
+Pods that run keep their devices; pods that name the template or claim from now on wait until there is one again.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from claims.lifecycle import Event, State, can, move
 from claims.models import GpuRequest, Verb
 from claims.refusals import Code, Refusal, RefusalError, refuse
 from claims.services.audit import Deed, record, record_refusal
+from claims.services.objects import resource_of
 from claims.services.upstream import Attempt, refusal_of
 from dra.kube import requests
 from dra.kube.errors import ConflictError, KubeError, NotFoundError
 from dra.kube.port import Cluster
-from dra.kube.requests import RESOURCE_CLAIM_TEMPLATES, Person
+from dra.kube.requests import Person
 from portal.models import User
 from portal.selectors import may_use
 
@@ -34,7 +35,7 @@ def why_not(user: User, gpu_request: GpuRequest) -> Refusal | None:
 def withdraw(
     gpu_request: GpuRequest, *, user: User, person: Person, cluster: Cluster, request_id: str = ""
 ) -> GpuRequest:
-    """The row, withdrawn; a template deleted already counts as done. RefusalError: nothing was deleted."""
+    """The row, withdrawn; an object deleted already counts as done. RefusalError: nothing was deleted."""
     refusal = why_not(user, gpu_request)
     if refusal:
         raise RefusalError(refusal)
@@ -46,7 +47,8 @@ def withdraw(
         about = {"name": gpu_request.name, "namespace": gpu_request.namespace}
         raise RefusalError(refuse(Code.REPLACED, **about)) from error
     except KubeError as error:
-        refusal = refusal_of(error, Attempt("delete", person, gpu_request.namespace, gpu_request.name))
+        resource = resource_of(gpu_request.wish).full_name
+        refusal = refusal_of(error, Attempt("delete", person, gpu_request.namespace, gpu_request.name, resource))
         record_refusal(deed, (gpu_request.namespace, gpu_request.name), refusal, gpu_request)
         raise RefusalError(refusal) from error
     return _move(gpu_request, Event.WITHDRAW, deed)
@@ -54,7 +56,7 @@ def withdraw(
 
 def _delete(gpu_request: GpuRequest, person: Person, cluster: Cluster) -> None:
     request = requests.delete(
-        RESOURCE_CLAIM_TEMPLATES, gpu_request.name, namespace=gpu_request.namespace, uid=gpu_request.template_uid
+        resource_of(gpu_request.wish), gpu_request.name, namespace=gpu_request.namespace, uid=gpu_request.template_uid
     )
     try:
         cluster.send(request.as_person(person))

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.http import HttpResponse
 
-from claims.messages import say, summary
+from claims.messages import noun, say, summary
 from claims.refusals import Code, Refusal
 from claims.services.charges import quota_charges
 from claims.services.fit import class_rooms, fit
@@ -68,6 +68,7 @@ def _page(seen: Preview, fields: Fields, refusals: Sequence[Refusal]) -> dict[st
         "lacking": [LABELS[key.rpartition(".")[2]] for key in lacking],
         "files": shown(seen.files.all) if seen.files else (),
         "summary": summary(seen.wish) if seen.wish else "",
+        "noun": noun(seen.wish) if seen.wish else "",
         "largest": _largest(seen),
         "too_large": _too_large(seen),
         "bounds": _BOUNDS,

@@ -1,4 +1,4 @@
-"""How far a GPU request has come, as a checklist from the template to a running pod. Pure words over a RequestView."""
+"""How far a GPU request has come, as a checklist from its object to a running pod. Pure words over a RequestView."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from claims.lifecycle import State
-from claims.manifests import REQUEST_LABEL
+from claims.manifests import REQUEST_LABEL, workload_file
 from claims.selectors import RequestView
+from claims.services.objects import resource_of
 from gpuinventory.claimstate import ClaimState
 
 _GIVEN = frozenset({ClaimState.ALLOCATED, ClaimState.IN_USE, ClaimState.PREPARE_FAILED, ClaimState.DEVICE_UNHEALTHY})
 
+_COST = "It costs nothing until a pod uses it."
+_SHARED_COST = "It is charged to the quota; devices are held while pods use it."
 _WORDS = {
     State.SUBMITTING: "The API server's answer is not known yet. This page says so when it is.",
-    State.NOT_CREATED: "The cluster was asked and has no such template. Press Again to ask once more.",
-    State.CREATED: "It costs nothing until a pod uses it.",
-    State.SEEN: "It costs nothing until a pod uses it.",
+    State.NOT_CREATED: "The cluster was asked and has no such object. Press Again to ask once more.",
     State.WITHDRAWN: "It was deleted through the portal.",
     State.GONE: "It was deleted in another way than through this portal.",
 }
@@ -55,13 +56,18 @@ class Step:
 
 
 def steps(view: RequestView) -> tuple[Step, ...]:
-    """Template, resource claims, devices, use."""
+    """Template, resource claims, devices, use. Of a claim that pods share nobody can tell that a pod asks for it."""
     given = sum(claim.state in _GIVEN for claim in view.claims)
     used = sum(claim.state is ClaimState.IN_USE for claim in view.claims)
+    text = _WORDS.get(State(view.row.state), _SHARED_COST if view.shared else _COST)
+    first = Step(f"The {view.noun} exists", text, _first(view))
+    start = "Start a pod that names it, such as the one below."
+    asked = () if view.shared else (_later(view, "A pod asks for it", len(view.claims), start),)
+    chosen = f"{start if view.shared else ''} The scheduler chooses a node that has them.".strip()
     return (
-        Step("The template exists", _WORDS[State(view.row.state)], _first(view)),
-        _later(view, "A pod asks for it", len(view.claims), "Start a pod that names it, such as the one below."),
-        _later(view, "Devices are allocated", given, "The scheduler chooses a node that has them."),
+        first,
+        *asked,
+        _later(view, "Devices are allocated", given, chosen),
         _later(view, "In use", used, "The node prepares the devices, and the pod runs."),
     )
 
@@ -70,9 +76,9 @@ def commands(view: RequestView) -> tuple[str, ...]:
     """What to type for the same view from a terminal."""
     namespace, name = view.row.namespace, view.row.name
     return (
-        f"kubectl -n {namespace} apply -f {name}-pod.yaml",
+        f"kubectl -n {namespace} apply -f {name}-{workload_file(view.row.wish)}",
         f"kubectl -n {namespace} get resourceclaims -l {REQUEST_LABEL}={view.row.key}",
-        f"kubectl -n {namespace} describe resourceclaimtemplate {name}",
+        f"kubectl -n {namespace} describe {resource_of(view.row.wish).kind.lower()} {name}",
     )
 
 

@@ -71,7 +71,7 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_safe
 @signed_in
 def created_file(request: SignedInRequest, pk: int) -> HttpResponse:
-    """The template's file as it was sent to the cluster."""
+    """The file as it was sent to the cluster."""
     row = _found(request, pk).row
     return download(_sent(row), row.name)
 
@@ -79,7 +79,7 @@ def created_file(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def withdraw_request(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Ask once more, then delete the template as the person."""
+    """Ask once more, then delete the object as the person."""
     view = _found(request, pk)
     refusal = why_not(request.user, view.row)
     if refusal or request.method != "POST":
@@ -94,7 +94,7 @@ def withdraw_request(request: SignedInRequest, pk: int) -> HttpResponse:
         )
     except RefusalError as refused:
         return _confirm(request, view, refused.refusals)
-    messages.success(request, f"The template {view.row.name} in {view.row.namespace} was deleted.")
+    messages.success(request, f"The {view.noun} {view.row.name} in {view.row.namespace} was deleted.")
     return HttpResponseRedirect(reverse("claims:requests"), status=SEE_OTHER)
 
 

@@ -33,6 +33,11 @@ class Resource:
         """`group/version`, or the version alone for the core group."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
+    @property
+    def full_name(self) -> str:
+        """`plural.group`, as kubectl takes it for any group."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
 
 RESOURCE_SLICES = Resource("resource.k8s.io", "v1", "resourceslices", "ResourceSlice")
 DEVICE_CLASSES = Resource("resource.k8s.io", "v1", "deviceclasses", "DeviceClass")

@@ -6,9 +6,9 @@ from gpuinventory.selectors.claims import (
     ClaimView,
     GivenDevice,
     TemplateView,
+    claim_uids,
     resource_claim,
     resource_claim_template,
-    resource_claim_templates,
     resource_claims,
 )
 from gpuinventory.selectors.classes import DeviceClassView, DeviceFacts, device_classes, device_facts
@@ -49,6 +49,7 @@ __all__ = [
     "TemplateView",
     "capabilities",
     "capacity",
+    "claim_uids",
     "device_classes",
     "device_detail",
     "device_facts",
@@ -59,7 +60,6 @@ __all__ = [
     "list_devices",
     "resource_claim",
     "resource_claim_template",
-    "resource_claim_templates",
     "resource_claims",
     "revision",
     "totals_by_product",

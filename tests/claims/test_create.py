@@ -58,11 +58,17 @@ def test_wrong_or_missing_values_are_422_and_create_nothing(
     assert "Nothing was created" in said(answer)
 
 
-@pytest.mark.parametrize("changes", [{"style": "extended"}, {"claim": "shared"}])
-def test_what_is_no_template_is_not_created(as_alice: Client, changes: dict[str, str]) -> None:
-    answer = post(as_alice, **changes)
+def test_what_a_pod_asks_by_itself_is_not_created(as_alice: Client) -> None:
+    answer = post(as_alice, style="extended")
     assert answer.status_code == 422
-    assert "The portal creates templates only" in said(answer)
+    assert "trainer asks by an extended resource, which a pod does by itself" in said(answer)
+
+
+def test_a_claim_that_changed_is_409_with_the_difference_as_a_template_is(as_alice: Client) -> None:
+    answer = post(as_alice, claim="shared", count="2", digest="0" * 64, shown="kind: ResourceClaim\n")
+    assert answer.status_code == 409
+    assert '<span class="sign">+</span>         count: 2' in said(answer)
+    assert "Create the claim" in said(answer)
 
 
 def test_a_file_that_is_not_the_one_last_seen_is_409_with_the_difference(as_alice: Client) -> None:

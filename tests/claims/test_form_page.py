@@ -13,6 +13,7 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 from portal.models import Team, TeamNamespace
 from tests.claims.pages import code_of, create_form
 from tests.claims.rows import KEY, QUERY, put, template
+from tests.gpuinventory.fleet import claim
 
 ADDRESS = f"/request/?{QUERY}&form={KEY}"
 HTMX = {"HX-Request": "true", "HX-Request-Type": "partial"}
@@ -76,11 +77,20 @@ def test_create_sends_the_wish_that_is_shown_its_number_and_its_digest(as_alice:
     assert sent == dict(parse_qsl(QUERY)) | {"form": KEY, "theme": "mine"}
 
 
-@pytest.mark.parametrize("more", ["&style=extended", "&claim=shared"])
-def test_what_is_no_template_is_not_created_from_here(as_alice: Client, more: str) -> None:
-    html = page(as_alice, f"{ADDRESS}{more}")
-    assert "download the files and apply them with kubectl" in html
+def test_what_a_pod_asks_by_itself_is_not_created_from_here(as_alice: Client) -> None:
+    html = page(as_alice, f"{ADDRESS}&style=extended")
+    assert "the pod itself names the extended resource" in html
     assert create_form(html) == {}
+
+
+def test_a_claim_that_pods_share_is_created_as_a_template_is(as_alice: Client) -> None:
+    html = page(as_alice, f"{ADDRESS}&claim=shared")
+    assert "All pods share 1 whole device of physical-gpu" in html
+    assert "Creates exactly the claim below in ml-team" in html
+    assert create_form(html)["shown"] == code_of(html)["text-claim"]
+    put("ResourceClaim", claim("ml-team", "trainer"))
+    assert "has a claim of this name already" in page(as_alice, f"{ADDRESS}&claim=shared")
+    assert "of this name already" not in page(as_alice, ADDRESS)
 
 
 @pytest.mark.parametrize("cel", ["1", "device.", "device.nothing", "x" * 11_000])

@@ -14,6 +14,7 @@ from claims.models import GpuRequest, GpuRequestEvent, Verb
 from claims.services import advance, observe
 from portal.models import Team, User
 from tests.claims.rows import KEY, gpu_request, put, template
+from tests.gpuinventory.fleet import claim
 
 LATER = timedelta(minutes=2)
 
@@ -30,6 +31,17 @@ def test_a_created_template_that_the_read_model_has_is_seen_once(alice: User, ml
     observe.observe()
     assert state(row) == State.SEEN
     assert [(event.verb, event.result, event.username) for event in row.events.all()] == [("observe", "seen", "")]
+
+
+def test_a_claim_that_pods_share_is_seen_as_a_template_is(alice: User, ml_team: Team) -> None:
+    row = gpu_request(alice, ml_team, state=State.CREATED)
+    GpuRequest.objects.update(query=f"{row.query}&claim=shared", template_uid="uid-of-the-claim")
+    observe.observe()
+    assert state(row) == State.CREATED
+    put("ResourceClaim", claim("ml-team", "trainer", uid="uid-of-the-claim"))
+    observe.observe()
+    assert state(row) == State.SEEN
+    assert advance.due(timezone.now()) == []
 
 
 def test_another_template_of_the_same_name_is_not_it(alice: User, ml_team: Team) -> None:

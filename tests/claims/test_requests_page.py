@@ -107,6 +107,22 @@ def test_the_checklist_follows_the_claims(as_alice: Client, row: GpuRequest) -> 
     assert "Held by pod trainer." in text
 
 
+def test_a_claim_that_pods_share_has_a_checklist_and_a_command_of_its_own(as_alice: Client, row: GpuRequest) -> None:
+    GpuRequest.objects.update(query=f"{row.query}&claim=shared")
+    text = html(as_alice, f"/requests/{row.pk}/")
+    assert "The claim exists" in text
+    assert "A pod asks for it" not in text
+    assert "All pods share 1 whole device of physical-gpu" in text
+    assert "describe resourceclaim trainer" in text
+    put(
+        "ResourceClaim", *claims_from(KEY, "ml-team", ["trainer"], devices=[device("node-1", "gpu-0")], pods=["a", "b"])
+    )
+    assert "Held by pods a, b." in html(as_alice, f"/requests/{row.pk}/")
+    assert "shared by all pods" in html(as_alice, "/requests/")
+    assert "While pods use it, it stays with them until those end" in html(as_alice, f"/requests/{row.pk}/withdraw/")
+    assert as_alice.get(f"/requests/{row.pk}/template.yaml")["Content-Disposition"].endswith('"trainer-claim.yaml"')
+
+
 def test_claims_of_another_request_are_not_counted(as_alice: Client, row: GpuRequest) -> None:
     put("ResourceClaim", *claims_from("0123456789abcdef", "ml-team", ["other-1"]))
     put("ResourceClaim", *claims_from(KEY, "inference-team", ["theirs-1"]))
