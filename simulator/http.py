@@ -53,6 +53,11 @@ def kubeconfig(url: str, user: str, token: str) -> str:
     return json.dumps(config, indent=2)
 
 
+def for_kubectl(url: str, token: str) -> str:
+    """The same for kubectl, which sends no token without TLS: there the token is the password in the address."""
+    return kubeconfig(url.replace("http://", f"http://admin:{token}@"), "admin", token)
+
+
 class Application:
     """The ASGI application. `lock` must be held by whoever else touches the store."""
 
@@ -97,7 +102,7 @@ class Application:
             gone.cancel()
 
     async def _send_changes(self, stream: _Stream, send: Send, gone: asyncio.Future[None]) -> None:
-        end = time.monotonic() + stream.watch.seconds
+        end, told = time.monotonic() + stream.watch.seconds, 0
         while (left := end - time.monotonic()) > 0 and not gone.done():
             heard = asyncio.ensure_future(stream.heard.wait())
             both: set[asyncio.Future[Any]] = {heard, gone}
@@ -106,14 +111,11 @@ class Application:
             heard.cancel()
             with self.lock:
                 part = stream.taken()
-                if not woken and not part and stream.watch.bookmarks:
-                    part = stream.watch.bookmark(self._version)
+                if not woken and not part and stream.watch.bookmarks and told != self._server.store.version:
+                    told = self._server.store.version  # a timer that wakes early would tell it again
+                    part = stream.watch.bookmark(told)
             if part and not gone.done():
                 await send(_part(part))
-
-    @property
-    def _version(self) -> int:
-        return self._server.store.version
 
 
 class _Stream:

@@ -6,7 +6,7 @@ kubernetes/pkg/registry (1.37.2); a kind that is not here is answered with 404, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 
@@ -23,9 +23,7 @@ class Kind:
     generation: bool = False
     stored: bool = True
     short_names: tuple[str, ...] = ()
-    verbs: tuple[str, ...] = field(
-        default=("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
-    )
+    verbs: tuple[str, ...] = ("create", "delete", "get", "list", "patch", "update", "watch")
 
     @property
     def api_version(self) -> str:
@@ -43,18 +41,19 @@ class Kind:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
 
-def _review(group: str, kind: str, *, namespaced: bool = False) -> Kind:
+def _review(kind: str) -> Kind:
     plural = kind.lower() + "s"
-    return Kind(group=group, kind=kind, plural=plural, namespaced=namespaced, stored=False, verbs=("create",))
+    return Kind(
+        group="authorization.k8s.io", kind=kind, plural=plural, namespaced=False, stored=False, verbs=("create",)
+    )
 
 
 _RBAC: Final = "rbac.authorization.k8s.io"
 _DRA: Final = "resource.k8s.io"
-_AUTHORIZATION: Final = "authorization.k8s.io"
 
 NAMESPACE: Final = Kind(
     kind="Namespace", plural="namespaces", namespaced=False, status=True, short_names=("ns",),
-    verbs=("create", "delete", "get", "list", "patch", "update", "watch"),
+    verbs=("create", "get", "list", "patch", "update", "watch"),
 )  # fmt: skip
 NODE: Final = Kind(kind="Node", plural="nodes", namespaced=False, status=True, short_names=("no",))
 POD: Final = Kind(kind="Pod", plural="pods", status=True, generation=True, short_names=("po",))
@@ -92,27 +91,21 @@ DEVICE_TAINT_RULE: Final = Kind(
 GPU_CLASS: Final = Kind(
     group="portico.dev", version="v1alpha1", kind="GPUClass", plural="gpuclasses", namespaced=False, generation=True
 )
-PHYSICAL_GPU: Final = Kind(
-    group="portico.dev", version="v1alpha1", kind="PhysicalGPU", plural="physicalgpus", namespaced=False,
-    status=True, generation=True,
-)  # fmt: skip
 ROLE: Final = Kind(group=_RBAC, kind="Role", plural="roles")
 ROLE_BINDING: Final = Kind(group=_RBAC, kind="RoleBinding", plural="rolebindings")
 CLUSTER_ROLE: Final = Kind(group=_RBAC, kind="ClusterRole", plural="clusterroles", namespaced=False)
 CLUSTER_ROLE_BINDING: Final = Kind(
     group=_RBAC, kind="ClusterRoleBinding", plural="clusterrolebindings", namespaced=False
 )
-SELF_SUBJECT_ACCESS_REVIEW: Final = _review(_AUTHORIZATION, "SelfSubjectAccessReview")
-SUBJECT_ACCESS_REVIEW: Final = _review(_AUTHORIZATION, "SubjectAccessReview")
-SELF_SUBJECT_REVIEW: Final = _review("authentication.k8s.io", "SelfSubjectReview")
-TOKEN_REVIEW: Final = _review("authentication.k8s.io", "TokenReview")
+SELF_SUBJECT_ACCESS_REVIEW: Final = _review("SelfSubjectAccessReview")
+SUBJECT_ACCESS_REVIEW: Final = _review("SubjectAccessReview")
 
 KINDS: Final = (
     NAMESPACE, NODE, POD, EVENT, SERVICE_ACCOUNT, RESOURCE_QUOTA, LEASE,
     DEPLOYMENT, STATEFUL_SET, REPLICA_SET, JOB, AUTOSCALER, PRIORITY_CLASS,
     DEVICE_CLASS, RESOURCE_CLAIM, RESOURCE_CLAIM_TEMPLATE, RESOURCE_SLICE, DEVICE_TAINT_RULE,
-    GPU_CLASS, PHYSICAL_GPU, ROLE, ROLE_BINDING, CLUSTER_ROLE, CLUSTER_ROLE_BINDING,
-    SELF_SUBJECT_ACCESS_REVIEW, SUBJECT_ACCESS_REVIEW, SELF_SUBJECT_REVIEW, TOKEN_REVIEW,
+    GPU_CLASS, ROLE, ROLE_BINDING, CLUSTER_ROLE, CLUSTER_ROLE_BINDING,
+    SELF_SUBJECT_ACCESS_REVIEW, SUBJECT_ACCESS_REVIEW,
 )  # fmt: skip
 
 _BY_PATH: Final = {(kind.group, kind.version, kind.plural): kind for kind in KINDS}

@@ -30,7 +30,7 @@ from simulator.claims import ClaimController
 from simulator.clock import Clock
 from simulator.drivers import NodeDriver
 from simulator.hands import Hands
-from simulator.http import Application, kubeconfig, read_schema, stamp
+from simulator.http import Application, for_kubectl, kubeconfig, read_schema, stamp
 from simulator.kinds import of_object
 from simulator.knobs import Knobs
 from simulator.kubelet import Kubelet
@@ -45,6 +45,7 @@ SYSTEM: Final = "portico-system"
 ROLES: Final = CLUSTERS.parent / "roles.yaml"
 HOST: Final = "127.0.0.1"
 ACCOUNTS: Final = ("portal", "web", "worker", "driver")
+KUBECTL: Final = "kubectl"
 _ADMIN: Final = "admin"
 _MOST_COMPLAINTS: Final = 100  # of actors, kept for whoever shows them
 _PAUSE: Final = 0.02  # seconds in which changes gather before controllers look
@@ -111,14 +112,14 @@ class World:
         return f"http://{HOST}:{self._listener.getsockname()[1]}"
 
     def kubeconfig(self, name: str = _ADMIN) -> Path:
-        """The file for the administrator or one of `ACCOUNTS`."""
+        """The file for the administrator, for kubectl as them, or for one of `ACCOUNTS`."""
         return self._folder / f"{name}.kubeconfig"
 
     def start(self) -> None:
         """Open the address, start drivers, then let everything live; WorldError where a driver publishes nothing."""
         for name, token in self._tokens.items():
-            self.kubeconfig(name).write_text(kubeconfig(self.url, name, token))
-            self.kubeconfig(name).chmod(0o600)
+            self._write_kubeconfig(name, kubeconfig(self.url, name, token))
+        self._write_kubeconfig(KUBECTL, for_kubectl(self.url, self._tokens[_ADMIN]))
         self._run("api", lambda: self._web.run(sockets=[self._listener]))
         for group in self._scenario.groups:
             for name in group.names if group.real_driver else ():
@@ -151,6 +152,10 @@ class World:
         thread = threading.Thread(target=work, name=name)
         self._threads.append(thread)
         thread.start()
+
+    def _write_kubeconfig(self, name: str, text: str) -> None:
+        self.kubeconfig(name).touch(0o600)
+        self.kubeconfig(name).write_text(text)
 
     def _users(self) -> Mapping[str, User]:
         users = {self._tokens[_ADMIN]: User(_ADMIN, (MASTERS,))}

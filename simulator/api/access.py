@@ -1,7 +1,7 @@
-"""Who may do what: RBAC over the stored roles and bindings, and impersonation, the constrained kind (KEP-5284) first.
+"""Who may do what: RBAC over the stored roles and bindings, and constrained impersonation of people (KEP-5284).
 
-Follows kubernetes/plugin/pkg/auth/authorizer/rbac and apiserver/pkg/endpoints/filters/impersonation. Not done: the
-node modes of impersonation, aggregated ClusterRoles, the node authorizer, SubjectAccessReview by label selector.
+Follows kubernetes/plugin/pkg/auth/authorizer/rbac and apiserver/pkg/endpoints/filters/impersonation. Not done: other
+modes of impersonation, the old verb among them, aggregated ClusterRoles, the node authorizer.
 """
 
 from __future__ import annotations
@@ -141,53 +141,24 @@ def _has(allowed: Iterable[str], wanted: str) -> bool:
 
 
 def impersonated(store: Store, user: User, wanted: User, asked: Attributes) -> User:
-    """The user to act as; ApiError 403 as the first mode that fits refuses it, where none allows it."""
-    try:
-        if wanted.name.startswith((_ACCOUNT, "system:node:")):
-            _legacy(store, user, wanted)
-        else:
-            _user_info(store, user, wanted, asked)
-    except ApiError as refused:
-        try:
-            _legacy(store, user, wanted)
-        except ApiError:
-            raise refused from None
-    return _with_group(wanted)
-
-
-def _user_info(store: Store, user: User, wanted: User, asked: Attributes) -> None:
-    on = replace(asked, verb=f"impersonate-on:user-info:{asked.verb}")
-    require(store, user, on)
-    for target in _targets(wanted, "impersonate:user-info", "authentication.k8s.io"):
+    """The user to act as; ApiError 403 where the mode user-info does not allow it, or where another mode is meant."""
+    if wanted.name.startswith("system:") and MASTERS not in user.groups:
+        raise ApiError("Forbidden", f'"{wanted.name}": the simulator impersonates people, no nodes and no accounts')
+    require(store, user, replace(asked, verb=f"impersonate-on:user-info:{asked.verb}"))
+    for target in _targets(wanted):
         require(store, user, target)
-
-
-def _legacy(store: Store, user: User, wanted: User) -> None:
-    for target in _targets(wanted, "impersonate", ""):
-        require(store, user, target)
-
-
-def _targets(wanted: User, verb: str, group: str) -> Iterator[Attributes]:
-    if wanted.name.startswith(_ACCOUNT):
-        namespace, _, name = wanted.name.removeprefix(_ACCOUNT).partition(":")
-        yield Attributes(verb=verb, group=group, resource="serviceaccounts", namespace=namespace, name=name)
-    else:
-        yield Attributes(verb=verb, group=group, resource="users", name=wanted.name)
-    if wanted.uid:
-        yield Attributes(verb=verb, group="authentication.k8s.io", resource="uids", name=wanted.uid)
-    for each in wanted.groups:
-        yield Attributes(verb=verb, group=group, resource="groups", name=each)
-    for key, values in wanted.extra.items():
-        for value in values:
-            yield Attributes(
-                verb=verb, group="authentication.k8s.io", resource="userextras", subresource=key, name=value
-            )
-
-
-def _with_group(wanted: User) -> User:
-    if wanted.name.startswith(_ACCOUNT) and not wanted.groups:
-        namespace, _, name = wanted.name.removeprefix(_ACCOUNT).partition(":")
-        return replace(account(namespace, name), uid=wanted.uid, extra=wanted.extra)
     if wanted.name == ANONYMOUS or AUTHENTICATED in wanted.groups:
         return wanted
     return replace(wanted, groups=(*wanted.groups, AUTHENTICATED))
+
+
+def _targets(wanted: User) -> Iterator[Attributes]:
+    base = Attributes(verb="impersonate:user-info", group="authentication.k8s.io")
+    yield replace(base, resource="users", name=wanted.name)
+    if wanted.uid:
+        yield replace(base, resource="uids", name=wanted.uid)
+    for each in wanted.groups:
+        yield replace(base, resource="groups", name=each)
+    for key, values in wanted.extra.items():
+        for value in values:
+            yield replace(base, resource="userextras", subresource=key, name=value)

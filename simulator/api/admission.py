@@ -191,14 +191,10 @@ def _immutable_causes(kind: Kind, given: Object, before: Object) -> list[tuple[s
     return [("FieldValueInvalid", "Invalid value: field is immutable", field)]
 
 
-def require_namespace(store: Store, kind: Kind, namespace: str, name: str) -> None:
-    """ApiError 404 where the namespace is missing, 403 where it is going (the NamespaceLifecycle plugin)."""
-    found = store.find(kinds.NAMESPACE, namespace)
-    if found is None:
+def require_namespace(store: Store, namespace: str) -> None:
+    """ApiError 404 where the namespace is missing (the NamespaceLifecycle plugin)."""
+    if store.find(kinds.NAMESPACE, namespace) is None:
         raise ApiError("NotFound", f'namespaces "{namespace}" not found', kind=kinds.NAMESPACE, name=namespace)
-    if "deletionTimestamp" in found["metadata"]:
-        why = f"unable to create new content in namespace {namespace} because it is being terminated"
-        raise ApiError("Forbidden", f'{kind.qualified} "{name}" is forbidden: {why}', kind=kind, name=name)
 
 
 def require_quota(store: Store, kind: Kind, given: Object) -> list[tuple[Object, dict[str, str]]]:

@@ -1,8 +1,11 @@
-"""What the server says of itself: version, groups, resources, and the kinds of each group (old and aggregated form)."""
+"""What the server says of itself: version, groups, resources.
+
+Of OpenAPI just enough that kubectl leaves validation to the server; no types stand in it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from simulator.kinds import Kind
@@ -11,23 +14,43 @@ VERSION: Final = {
     "major": "1", "minor": "37", "gitVersion": "v1.37.2+portico-simulator", "gitCommit": "", "gitTreeState": "clean",
     "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "", "platform": "linux/amd64",
 }  # fmt: skip
-AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 type Document = dict[str, Any]
 
 
-def core_versions() -> Document:
+def document(kinds: Sequence[Kind], path: str) -> Document | None:
+    """What stands at that path, None where nothing does."""
+    found: Document | None = None
+    match path.strip("/").split("/"):
+        case ["api"]:
+            found = _core_versions()
+        case ["apis"]:
+            found = _groups(kinds)
+        case ["api", version]:
+            found = _resources(kinds, "", version)
+        case ["apis", name]:
+            found = _one_group(kinds, name)
+        case ["apis", name, version]:
+            found = _resources(kinds, name, version)
+        case ["openapi", "v3"]:
+            found = _openapi_index(kinds)
+        case ["openapi", "v3", *root]:
+            found = _openapi(kinds, "/".join(root))
+    return found
+
+
+def _core_versions() -> Document:
     """`/api`."""
     return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
 
 
-def groups(kinds: Iterable[Kind]) -> Document:
+def _groups(kinds: Iterable[Kind]) -> Document:
     """`/apis`."""
     names = sorted({(kind.group, kind.version) for kind in kinds if kind.group})
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(*each) for each in names]}
 
 
-def group(kinds: Iterable[Kind], name: str) -> Document | None:
+def _one_group(kinds: Iterable[Kind], name: str) -> Document | None:
     """`/apis/<group>`, None where nothing is served."""
     for kind in kinds:
         if name and kind.group == name:
@@ -40,7 +63,7 @@ def _group(name: str, version: str) -> Document:
     return {"name": name, "versions": [served], "preferredVersion": served}
 
 
-def resources(kinds: Iterable[Kind], group: str, version: str) -> Document | None:
+def _resources(kinds: Iterable[Kind], group: str, version: str) -> Document | None:
     """`/api/v1`, `/apis/<group>/<version>`: its kinds and their subresources; None where nothing is served."""
     found = [kind for kind in kinds if (kind.group, kind.version) == (group, version)]
     if not found:
@@ -53,40 +76,28 @@ def _entries(kind: Kind) -> Iterable[Document]:
     base = {"namespaced": kind.namespaced, "kind": kind.kind}
     names = {"shortNames": list(kind.short_names)} if kind.short_names else {}
     yield {"name": kind.plural, "singularName": kind.singular, **base, "verbs": list(kind.verbs), **names}
-    for subresource in subresources(kind):
-        verbs = ["create"] if subresource == "binding" else ["get", "patch", "update"]
-        yield {"name": f"{kind.plural}/{subresource}", "singularName": "", **base, "verbs": verbs}
+    if kind.status:
+        yield {"name": f"{kind.plural}/status", "singularName": "", **base, "verbs": ["get", "patch", "update"]}
 
 
-def subresources(kind: Kind) -> tuple[str, ...]:
-    """What stands below one object."""
-    return (("status",) if kind.status else ()) + (("binding",) if kind.kind == "Pod" else ())
+def _openapi_index(kinds: Iterable[Kind]) -> Document:
+    """`/openapi/v3`."""
+    roots = sorted({_root(kind) for kind in kinds})
+    return {"paths": {root: {"serverRelativeURL": f"/openapi/v3/{root}?hash={VERSION['minor']}"} for root in roots}}
 
 
-def aggregated(kinds: Iterable[Kind], *, core: bool) -> Document:
-    """`/api` or `/apis` in the form of `apidiscovery.k8s.io/v2`."""
-    served = [kind for kind in kinds if (not kind.group) == core]
-    items = []
-    for name, version in sorted({(kind.group, kind.version) for kind in served}):
-        found = [kind for kind in served if kind.group == name]
-        listed = [_aggregated(kind) for kind in found]
-        versions = [{"version": version, "resources": listed, "freshness": "Current"}]
-        items.append({"metadata": {"name": name} if name else {}, "versions": versions})
-    return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
+def _openapi(kinds: Iterable[Kind], root: str) -> Document | None:
+    """`/openapi/v3/<root>`: that each kind there is patched with `fieldValidation`; None where nothing is served."""
+    parameters = [{"name": "fieldValidation", "in": "query"}]
+    paths = {}
+    for kind in kinds:
+        if _root(kind) == root:
+            gvk = {"group": kind.group, "version": kind.version, "kind": kind.kind}
+            patch = {"parameters": parameters, "responses": {}, "x-kubernetes-group-version-kind": gvk}
+            paths[f"/{root}/{kind.plural}/{{name}}"] = {"patch": patch}
+    info = {"title": "Kubernetes", "version": VERSION["gitVersion"]}
+    return {"openapi": "3.0.0", "info": info, "paths": paths} if paths else None
 
 
-def _aggregated(kind: Kind) -> Document:
-    response = {"group": kind.group, "version": kind.version, "kind": kind.kind}
-    below = [
-        {"subresource": each, "responseKind": response, "verbs": ["get", "patch", "update"]}
-        for each in subresources(kind)
-    ]
-    return {
-        "resource": kind.plural,
-        "responseKind": response,
-        "scope": "Namespaced" if kind.namespaced else "Cluster",
-        "singularResource": kind.singular,
-        "verbs": list(kind.verbs),
-        **({"shortNames": list(kind.short_names)} if kind.short_names else {}),
-        **({"subresources": below} if below else {}),
-    }
+def _root(kind: Kind) -> str:
+    return f"apis/{kind.api_version}" if kind.group else f"api/{kind.version}"

@@ -1,4 +1,4 @@
-"""What follows from a deletion: owned objects go too, a namespace empties, quotas count anew.
+"""What follows from a deletion: owned objects go too, quotas count anew. Namespaces are not deleted here.
 
 A real cluster has controllers for this, a moment later; here it is done within the write that causes it.
 """
@@ -24,8 +24,6 @@ def delete(
     if kind is None:
         raise ConflictError(f"{target['kind']} is not served")
     key = _key(target)
-    if kind == kinds.NAMESPACE:
-        return _delete_namespace(store, target, stamp, conditions)
     last = store.delete(kind, key, stamp, conditions, grace_seconds)
     if store.find(kind, key[1], key[0]) is None:
         _after_deletion(store, last, stamp)
@@ -62,7 +60,6 @@ def _after_deletion(store: Store, gone: Object, stamp: Stamp) -> None:
     if namespace := gone["metadata"].get("namespace", ""):
         for quota in store.all(kinds.RESOURCE_QUOTA, namespace):
             recount(store, quota)
-        _finish_namespace(store, namespace, stamp)
 
 
 def _dependents(store: Store, uid: str) -> list[Object]:
@@ -74,26 +71,6 @@ def _dependents(store: Store, uid: str) -> list[Object]:
             if owners == [uid]:
                 found.append(stored)
     return found
-
-
-def _delete_namespace(store: Store, namespace: Object, stamp: Stamp, conditions: Preconditions | None) -> Object:
-    name = namespace["metadata"]["name"]
-    marked = store.delete(kinds.NAMESPACE, ("", name), stamp, conditions, grace_seconds=1)
-    marked = store.replace(kinds.NAMESPACE, marked | {"status": {"phase": "Terminating"}}, subresource="status")
-    for kind in KINDS:
-        for stored in store.all(kind, name) if kind.namespaced else ():
-            if store.find(kind, stored["metadata"]["name"], name):
-                delete(store, stored, stamp, None, grace_of(stored))
-    _finish_namespace(store, name, stamp)
-    return marked
-
-
-def _finish_namespace(store: Store, name: str, stamp: Stamp) -> None:
-    found = store.find(kinds.NAMESPACE, name)
-    if found is None or _MARK not in found["metadata"]:
-        return
-    if not any(store.all(kind, name) for kind in KINDS if kind.namespaced):
-        store.delete(kinds.NAMESPACE, ("", name), stamp)
 
 
 def _key(stored: Object) -> tuple[str, str]:

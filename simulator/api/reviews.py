@@ -1,34 +1,21 @@
-"""Reviews: questions about rights and identity that are answered and not kept."""
+"""Reviews: questions about rights that are answered and not kept."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from simulator import kinds
 from simulator.api.access import Attributes, User, allows
 from simulator.kinds import Kind
 from simulator.store import Object, Store
 
-type FindUser = Callable[[str], User | None]
 
-
-def review(store: Store, kind: Kind, given: Object, user: User, find_user: FindUser) -> Object:
-    """The review with its status filled in."""
+def review(store: Store, kind: Kind, given: Object, user: User) -> Object:
+    """The review with its status: about the one who asks, or about the one it names."""
     spec: Mapping[str, Any] = given.get("spec", {})
-    match kind.kind:
-        case "SelfSubjectAccessReview":
-            status: Object = _access(store, user, spec)
-        case "SubjectAccessReview":
-            status = _access(store, User(spec.get("user", ""), tuple(spec.get("groups", ()))), spec)
-        case "SelfSubjectReview":
-            status = {"userInfo": _told(user)}
-        case _:
-            found = find_user(spec.get("token", ""))
-            status = {"authenticated": True, "user": _told(found)} if found else {"user": {}}
-    return given | {"apiVersion": kind.api_version, "kind": kind.kind, "status": status}
-
-
-def _access(store: Store, user: User, spec: Mapping[str, Any]) -> Object:
+    if kind == kinds.SUBJECT_ACCESS_REVIEW:
+        user = User(spec.get("user", ""), tuple(spec.get("groups", ())))
     asked = spec.get("resourceAttributes", {})
     path = spec.get("nonResourceAttributes", {})
     attributes = Attributes(
@@ -40,10 +27,5 @@ def _access(store: Store, user: User, spec: Mapping[str, Any]) -> Object:
         name=asked.get("name", ""),
         path=path.get("path", ""),
     )
-    return {"allowed": allows(store, user, attributes)}
-
-
-def _told(user: User) -> Object:
-    told: Object = {"username": user.name, "groups": list(user.groups)}
-    extra = {key: list(values) for key, values in user.extra.items()}
-    return told | ({"uid": user.uid} if user.uid else {}) | ({"extra": extra} if extra else {})
+    status = {"allowed": allows(store, user, attributes)}
+    return given | {"apiVersion": kind.api_version, "kind": kind.kind, "status": status}

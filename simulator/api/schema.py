@@ -47,10 +47,6 @@ class Schema:
         content = msgspec.json.decode(data)
         return cls(content["kinds"], content["types"])
 
-    def serves(self, kind: Kind) -> bool:
-        """Whether the data file knows the kind; one whose CRD has not shipped is not served."""
-        return f"{kind.api_version}/{kind.kind}" in self._kinds
-
     def root(self, kind: Kind) -> Spec:
         """The type of the whole object."""
         return {"type": "object", "of": self._kinds[f"{kind.api_version}/{kind.kind}"]}

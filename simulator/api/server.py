@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from simulator import kinds
-from simulator.api import discovery, garbage, listing
-from simulator.api.access import ANONYMOUS, AUTHENTICATED, Attributes, User, account, impersonated, require
+from simulator.api import discovery, listing
+from simulator.api.access import ANONYMOUS, AUTHENTICATED, Attributes, User, impersonated, require
 from simulator.api.calls import Answer, Call, Place, Watch, answer, place_of
 from simulator.api.failures import ApiError, status_of
 from simulator.api.reviews import review
@@ -34,8 +34,6 @@ class ApiServer:
     def handle(self, call: Call) -> Answer | Watch:
         """Answer one call; never raises for what a client sent."""
         place = place_of(call.path)
-        if place is not None and not self.schema.serves(place.kind):
-            place = None
         try:
             return self._handle(call, place)
         except (ApiError, StoreError) as error:
@@ -60,7 +58,7 @@ class ApiServer:
         return self._resource(call, place, verb)
 
     def _user(self, call: Call, asked: Attributes) -> User:
-        token = call.header("authorization").partition(" ")[2]
+        token = _token(call.header("authorization"))
         user = self.users.get(token) if token else User(ANONYMOUS, ("system:unauthenticated",))
         if user is None:
             raise ApiError("Unauthorized", "Unauthorized")
@@ -70,25 +68,21 @@ class ApiServer:
         return impersonated(self.store, user, wanted, asked) if wanted else user
 
     def _nonresource(self, call: Call) -> Answer:
-        served = [kind for kind in KINDS if self.schema.serves(kind)]
         path = call.path.rstrip("/")
         if path in _HEALTH or path.startswith(tuple(f"{each}/" for each in _HEALTH)):
             return Answer(200, b"ok", "text/plain")
         if path == "/version":
             return answer(discovery.VERSION)
-        if path in {"/api", "/apis"} and "g=apidiscovery.k8s.io;v=v2" in call.header("accept"):
-            found = discovery.aggregated(served, core=path == "/api")
-            return Answer(200, answer(found).body, discovery.AGGREGATED)
-        document = _discovered(served, path)
+        document = discovery.document(KINDS, path)
         if document is None:
-            raise ApiError("NotFound", "the server could not find the requested resource")
+            raise _not_served(call.path)
         return answer(document)
 
     def _review(self, call: Call, place: Place, user: User) -> Answer:
         if call.method != "POST" or place.name:
             raise _not_allowed()
         given = Writer(self.store, self.schema, call, place, self.stamp()).read()
-        return answer(review(self.store, place.kind, given, user, self.find_user), 201)
+        return answer(review(self.store, place.kind, given, user), 201)
 
     def _resource(self, call: Call, place: Place, verb: str) -> Answer | Watch:
         match verb:
@@ -99,17 +93,10 @@ class ApiServer:
                 return listing.page(self.store, place, call.query)
             case "watch":
                 return listing.watch(self.store, place, call.query)
-            case "deletecollection":
-                return self._delete_all(call, place)
         return self._write(Writer(self.store, self.schema, call, place, self.stamp()), verb)
 
     def _write(self, writer: Writer, verb: str) -> Answer:
         match verb:
-            case "create" if writer.place.subresource == "binding":
-                writer.bind()
-                return answer(
-                    {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}, 201
-                )
             case "create":
                 made, warnings = writer.create()
                 return answer(made, 201, warnings)
@@ -121,15 +108,16 @@ class ApiServer:
                 return answer(patched, 201 if is_new else 200, warnings)
         return answer(writer.delete())
 
-    def _delete_all(self, call: Call, place: Place) -> Answer:
-        matches = listing.matcher(place, call.query)
-        namespace = place.namespace if place.kind.namespaced else ""
-        found = [each for each in self.store.all(place.kind, namespace) if matches(each)]
-        for each in found if call.query.get("dryRun") != "All" else ():
-            garbage.delete(self.store, each, self.stamp())
-        kind = place.kind
-        meta = {"resourceVersion": str(self.store.version)}
-        return answer({"kind": f"{kind.kind}List", "apiVersion": kind.api_version, "metadata": meta, "items": found})
+
+def _token(authorization: str) -> str:
+    """The token of a Bearer header, or the password of a Basic one, which is all that kubectl sends without TLS."""
+    scheme, _, given = authorization.partition(" ")
+    if scheme != "Basic":
+        return given
+    try:
+        return base64.b64decode(given, validate=True).decode().partition(":")[2] or "none"
+    except ValueError:
+        return "none"
 
 
 def _verb(call: Call, place: Place | None) -> str:
@@ -141,26 +129,28 @@ def _verb(call: Call, place: Place | None) -> str:
         return verb
     if verb == "get":
         return "watch" if listing.is_true(call.query, "watch") else "list"
-    return "deletecollection" if verb == "delete" else verb
+    return "deletecollection" if verb == "delete" else verb  # a right of its own, though it is not served
 
 
 def _hold_served(place: Place, verb: str) -> None:
     """ApiError 404 for a subresource that is not there, 405 for a verb that does not go with the path."""
-    if place.subresource and place.subresource not in discovery.subresources(place.kind):
-        raise ApiError("NotFound", "the server could not find the requested resource")
-    if place.subresource == "binding":
-        allowed = {"create"}
-    elif place.subresource:
+    if place.subresource and not (place.subresource == "status" and place.kind.status):
+        raise _not_served(f"{place.kind.plural}/{place.subresource}")
+    if place.subresource:
         allowed = {"get", "update", "patch"}
     elif place.name:
         allowed = {"get", "update", "patch", "delete"}
     else:
-        allowed = {"list", "watch", "deletecollection", "create"}
-    # A namespaced object is made, and a collection of them deleted, in one namespace.
-    homeless = place.kind.namespaced and not place.namespace and verb in {"create", "deletecollection"}
+        allowed = {"list", "watch", "create"}
+    homeless = place.kind.namespaced and not place.namespace and verb == "create"
     unserved = not place.subresource and verb not in place.kind.verbs
     if verb not in allowed or homeless or unserved:
         raise _not_allowed()
+
+
+def _not_served(what: str) -> ApiError:
+    why = f"the server could not find the requested resource: the simulator does not serve {what}"
+    return ApiError("NotFound", why)
 
 
 def _not_allowed() -> ApiError:
@@ -188,22 +178,3 @@ def _hold_accept(call: Call) -> None:
         part.partition(";")[0] in plain and ";as=Table" not in part and ";as=Partial" not in part for part in accepted
     ):
         raise ApiError("NotAcceptable", "only the following media types are accepted: application/json")
-
-
-def _discovered(served: list[kinds.Kind], path: str) -> dict[str, Any] | None:
-    steps = path.strip("/").split("/")
-    match steps:
-        case ["api"]:
-            return discovery.core_versions()
-        case ["apis"]:
-            return discovery.groups(served)
-        case ["api", version]:
-            return discovery.resources(served, "", version)
-        case ["apis", group]:
-            return discovery.group(served, group)
-        case ["apis", group, version]:
-            return discovery.resources(served, group, version)
-    return None
-
-
-__all__ = ["ApiServer", "User", "account"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from simulator import kinds
-from simulator.api import admission, body, garbage, patching
+from simulator.api import admission, body, garbage
 from simulator.api.apply import Manager, applied, tracked
 from simulator.api.calls import Call, Place
 from simulator.api.failures import ApiError
@@ -17,7 +17,9 @@ from simulator.store import Object, Preconditions, Stamp, Store, changed, made_n
 
 _SUFFIX: Final = "bcdfghjklmnpqrstvwxz2456789"  # apimachinery/pkg/util/rand
 _SUFFIX_LENGTH: Final = 5
-_PATCHES: Final = "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
+_MERGE: Final = "application/merge-patch+json"
+_APPLY: Final = "application/apply-patch+yaml"
+_PATCHES: Final = f"{_MERGE}, {_APPLY}; kubectl sends the latter with --server-side"
 _CUSTOM: Final = "portico.dev"  # the group of custom resources, which Kubernetes decodes without Go types
 
 
@@ -45,10 +47,15 @@ class Writer:
     def patch(self) -> tuple[Object, list[str], bool]:
         """The object after a PATCH, warnings, and whether an apply made it anew."""
         media = _media_type(self.call.header("content-type"))
-        if media == "application/apply-patch+yaml":
+        if media == _APPLY:
             return self._apply()
+        if media != _MERGE:
+            raise ApiError(
+                "UnsupportedMediaType",
+                f"the body of the request was in an unknown format - accepted media types include: {_PATCHES}",
+            )
         before = self.store.get(self.place.kind, self.place.name, self._namespace)
-        given, findings = self._read(self._patched(before, media))
+        given, findings = self._read(_merged(before, self._body(body.JSON)))
         return self._written(before, given, findings), self._warnings(findings), False
 
     def delete(self) -> Object:
@@ -60,26 +67,6 @@ class Writer:
         if self._is_dry:
             return before
         return garbage.delete(self.store, before, self.stamp, conditions, _grace(self.place.kind, before, options))
-
-    def bind(self) -> None:
-        """`pods/binding`: put the pod on a node; ApiError 409 where it has one."""
-        pod = self.store.get(kinds.POD, self.place.name, self.place.namespace)
-        node = self._body(self.call.header("content-type")).get("target", {}).get("name", "")
-        if not node:
-            raise ApiError("Invalid", 'Binding "" is invalid: target.name: Required value', kind=kinds.POD)
-        if held := pod["spec"].get("nodeName"):
-            raise ApiError(
-                "Conflict",
-                f'Operation cannot be fulfilled on pods/binding "{self.place.name}": '
-                f'pod {self.place.name} is already assigned to node "{held}"',
-                kind=kinds.POD,
-            )
-        if not self._is_dry:
-            bound = self.store.replace(kinds.POD, pod | {"spec": pod["spec"] | {"nodeName": node}})
-            scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": self.stamp.now}
-            others = [each for each in bound["status"].get("conditions", ()) if each["type"] != "PodScheduled"]
-            status = bound["status"] | {"conditions": [*others, scheduled]}
-            self.store.replace(kinds.POD, bound | {"status": status}, subresource="status")
 
     def read(self) -> Object:
         """The body alone, as its kind understands it: for reviews, which are not stored."""
@@ -155,7 +142,7 @@ class Writer:
         if not meta.get("name") and meta.get("generateName"):
             meta["name"] = meta["generateName"] + _suffix(self.stamp.uid)
         if kind.namespaced:
-            admission.require_namespace(self.store, kind, self._namespace, meta.get("name", ""))
+            admission.require_namespace(self.store, self._namespace)
         if kind.status and kind != kinds.NODE:  # a kubelet brings its status along (registry/core/node/strategy.go)
             given = {key: value for key, value in given.items() if key != "status"}
         given = admission.defaulted(kind, given)
@@ -191,20 +178,6 @@ class Writer:
         stored = self.store.replace(kind, after, subresource=subresource)
         return garbage.after_write(self.store, before, stored, self.stamp)
 
-    def _patched(self, before: Object, media: str) -> Any:
-        match media:
-            case "application/merge-patch+json":
-                return patching.merge(before, self._body(body.JSON))
-            case "application/json-patch+json":
-                return patching.json_patch(before, body.parse(self.call.body, body.JSON))
-            case "application/strategic-merge-patch+json" if self.place.kind.group != _CUSTOM:
-                root = self.schema.root(self.place.kind)
-                return patching.strategic(self.schema, root, before, self._body(body.JSON))
-        raise ApiError(
-            "UnsupportedMediaType",
-            f"the body of the request was in an unknown format - accepted media types include: {_PATCHES}",
-        )
-
     def _apply(self) -> tuple[Object, list[str], bool]:
         if not self.call.query.get("fieldManager"):
             why = "fieldManager: Required value: is required for apply patch"
@@ -237,6 +210,19 @@ class Writer:
         if policy != "Background":
             raise ApiError("BadRequest", f"propagationPolicy {policy} is not done by the simulator: only Background is")
         return options
+
+
+def _merged(target: Any, patch: Any) -> Any:
+    """RFC 7396."""
+    if not isinstance(patch, dict):
+        return patch
+    made = dict(target) if isinstance(target, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            made.pop(key, None)
+        else:
+            made[key] = _merged(made.get(key), value)
+    return made
 
 
 def _media_type(content_type: str) -> str:

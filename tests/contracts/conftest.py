@@ -15,8 +15,9 @@ from urllib.parse import parse_qsl
 
 import pytest
 
+from simulator.api.access import User, account
 from simulator.api.calls import Answer, Call, Watch
-from simulator.api.server import ApiServer, User, account
+from simulator.api.server import ApiServer
 from simulator.http import read_schema, stamp
 from simulator.store import Store
 from tests.cluster.cluster import Cluster

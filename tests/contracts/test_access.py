@@ -178,14 +178,15 @@ def test_discovery_names_the_kinds(door: Door) -> None:
     assert door.send("GET", "/readyz").code == 200
 
 
-def test_discovery_comes_in_one_document_where_asked(door: Door) -> None:
-    accept = {"Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"}
-    found = door.send("GET", "/apis", headers=accept).body
-    assert (found["kind"], found["apiVersion"]) == ("APIGroupDiscoveryList", "apidiscovery.k8s.io/v2")
-    dra = next(each for each in found["items"] if each["metadata"]["name"] == "resource.k8s.io")
-    listed = [each for version in dra["versions"] if version["version"] == "v1" for each in version["resources"]]
-    claim_kind = next(each for each in listed if each["resource"] == "resourceclaims")
-    assert (claim_kind["scope"], claim_kind["responseKind"]["kind"]) == ("Namespaced", "ResourceClaim")
+def test_openapi_says_that_the_server_validates(door: Door) -> None:
+    """All that kubectl reads there before it leaves validation to the server (cli-runtime query_param_verifier_v3)."""
+    index = door.send("GET", "/openapi/v3").body["paths"]
+    assert {"api/v1", "apis/apps/v1", "apis/resource.k8s.io/v1"} <= index.keys()
+    paths = door.send("GET", index["apis/apps/v1"]["serverRelativeURL"]).body["paths"].values()
+    kind = {"group": "apps", "version": "v1", "kind": "Deployment"}
+    patches = [path["patch"] for path in paths if "patch" in path]
+    (patch, *_) = [each for each in patches if each["x-kubernetes-group-version-kind"] == kind]
+    assert "fieldValidation" in {each.get("name") for each in patch["parameters"]}
 
 
 def test_what_does_not_go_with_a_path_is_not_allowed(door: Door) -> None:

@@ -58,12 +58,6 @@ def test_custom_resources_know_no_strategic_patch(simulator_door: SimulatorDoor)
     assert simulator_door.send("PATCH", f"{PATH}/small", {"spec": {"title": "Big"}}, MERGE).code == 200
 
 
-def test_a_crd_that_has_not_shipped_is_not_served(simulator_door: SimulatorDoor) -> None:
-    shipped = {file.name for file in simulator_schema.CRDS.glob("*.yaml")}
-    code = simulator_door.send("GET", "/apis/portico.dev/v1alpha1/physicalgpus").code
-    assert code == (200 if "physicalgpus.portico.dev.yaml" in shipped else 404)
-
-
 def test_the_data_file_follows_the_charts_crds() -> None:
     written = json.loads(Path(simulator_schema.TARGET).read_text())
     types: dict[str, Any] = {}

@@ -1,6 +1,5 @@
-"""What both API servers promise of pods, owners and namespaces."""
+"""What both API servers promise of pods and owners."""
 
-import uuid
 from typing import Any
 
 from tests.contracts.conftest import Door
@@ -44,17 +43,9 @@ def test_a_pod_without_containers_or_with_a_claim_it_lacks_is_invalid(door: Door
     assert "spec.containers[0].resources.claims[0]" in reply.body["message"]
 
 
-def test_binding_puts_a_pod_on_a_node_once(door: Door) -> None:
+def test_a_pod_on_a_node_is_given_time_to_end(door: Door) -> None:
     make_account(door)
-    door.send("POST", pods(door), pod())
-    body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n1"}}
-    assert door.send("POST", f"{pods(door)}/p/binding", body).code == 201
-    bound = door.send("GET", f"{pods(door)}/p").body
-    assert bound["spec"]["nodeName"] == "n1"
-    scheduled = [each["status"] for each in bound["status"]["conditions"] if each["type"] == "PodScheduled"]
-    assert scheduled == ["True"]
-    again = door.send("POST", f"{pods(door)}/p/binding", body)
-    assert (again.code, 'is already assigned to node "n1"' in again.body["message"]) == (409, True)
+    door.send("POST", pods(door), pod(nodeName="n1"))
     held = door.send("DELETE", f"{pods(door)}/p").body
     assert (held["metadata"]["deletionGracePeriodSeconds"], "deletionTimestamp" in held["metadata"]) == (30, True)
     assert door.send("DELETE", f"{pods(door)}/p?gracePeriodSeconds=0").code == 200
@@ -77,18 +68,3 @@ def test_what_a_deleted_object_owned_goes_too(door: Door) -> None:
     door.send("POST", claims(door), claim("owned", ownerReferences=[reference]))
     door.send("DELETE", f"{claims(door)}/owner")
     door.settle(lambda: door.send("GET", f"{claims(door)}/owned").code == 404)
-
-
-def test_a_deleted_namespace_takes_its_objects_along(door: Door) -> None:
-    name = f"going-{uuid.uuid4().hex[:8]}"
-    door.send("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-    path = f"/apis/resource.k8s.io/v1/namespaces/{name}/resourceclaims"
-    door.send("POST", path, claim("held", finalizers=["example.com/hold"]))
-    door.send("DELETE", f"/api/v1/namespaces/{name}")
-    assert door.send("GET", f"/api/v1/namespaces/{name}").body["status"]["phase"] == "Terminating"
-    refused = door.send("POST", path, claim("late"))
-    assert (refused.code, "because it is being terminated" in refused.body["message"]) == (403, True)
-    door.settle(lambda: "deletionTimestamp" in door.send("GET", f"{path}/held").body["metadata"])
-    merge = {"Content-Type": "application/merge-patch+json"}
-    door.send("PATCH", f"{path}/held", {"metadata": {"finalizers": None}}, merge)
-    door.settle(lambda: door.send("GET", f"/api/v1/namespaces/{name}").code == 404)

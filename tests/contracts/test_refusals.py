@@ -15,19 +15,19 @@ from tests.contracts.test_objects import claim, claims
         "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
         "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
         "/apis/resource.k8s.io/v1beta1/resourceclaims",
-        "/openapi/v3",
     ],
 )
 def test_other_kinds_are_not_there(simulator_door: SimulatorDoor, path: str) -> None:
     reply = simulator_door.send("GET", path)
     assert (reply.code, reply.body["reason"]) == (404, "NotFound")
-    assert reply.body["message"] == "the server could not find the requested resource"
+    assert reply.body["message"].startswith("the server could not find the requested resource: the simulator does not")
 
 
 @pytest.mark.parametrize("subresource", ["eviction", "log", "exec", "ephemeralcontainers", "resize"])
 def test_other_subresources_are_not_there(simulator_door: SimulatorDoor, subresource: str) -> None:
     path = f"/api/v1/namespaces/{simulator_door.namespace}/pods/p/{subresource}"
-    assert simulator_door.send("POST", path, {}).code == 404
+    reply = simulator_door.send("POST", path, {})
+    assert (reply.code, reply.body["message"].endswith(f"does not serve pods/{subresource}")) == (404, True)
 
 
 def test_other_encodings_are_refused(simulator_door: SimulatorDoor) -> None:
@@ -50,12 +50,24 @@ def test_other_deletions_are_refused(simulator_door: SimulatorDoor) -> None:
     assert door.send("GET", f"{claims(door)}/one").code == 200
 
 
-def test_directives_of_strategic_patches_are_refused(simulator_door: SimulatorDoor) -> None:
+@pytest.mark.parametrize("media", ["application/json-patch+json", "application/strategic-merge-patch+json"])
+def test_other_patches_are_refused(simulator_door: SimulatorDoor, media: str) -> None:
     door = simulator_door
     door.send("POST", claims(door), claim())
-    body = {"metadata": {"$setElementOrder/finalizers": ["a"]}}
-    media = {"Content-Type": "application/strategic-merge-patch+json"}
-    assert door.send("PATCH", f"{claims(door)}/one", body, media).code == 400
+    reply = door.send("PATCH", f"{claims(door)}/one", {"metadata": {"labels": {"a": "b"}}}, {"Content-Type": media})
+    assert (reply.code, "kubectl sends the latter with --server-side" in reply.body["message"]) == (415, True)
+
+
+@pytest.mark.parametrize("path", ["/api/v1/namespaces/contract", "/api/v1/namespaces/contract/pods"])
+def test_namespaces_and_collections_are_not_deleted(simulator_door: SimulatorDoor, path: str) -> None:
+    reply = simulator_door.send("DELETE", path)
+    assert (reply.code, reply.body["reason"]) == (405, "MethodNotAllowed")
+
+
+@pytest.mark.parametrize("name", ["system:serviceaccount:contract:web", "system:node:n1"])
+def test_accounts_and_nodes_are_not_impersonated(simulator_door: SimulatorDoor, name: str) -> None:
+    reply = simulator_door.send("GET", claims(simulator_door), headers={"Impersonate-User": name}, user="web")
+    assert (reply.code, "impersonates people" in reply.body["message"]) == (403, True)
 
 
 def test_yaml_bombs_are_refused(simulator_door: SimulatorDoor) -> None:

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from simulator.api.access import User, account
 from simulator.api.calls import Answer, Call
-from simulator.api.server import ApiServer, User, account
+from simulator.api.server import ApiServer
 from simulator.http import read_schema, stamp
 from simulator.store import Store
 from tests.cluster import chart

@@ -1,53 +1,28 @@
 """The HTTP edge under the product's own client: pages, live watches, ends, threads beside it."""
 
-import socket
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 import pytest
-import uvicorn
 
-from dra.kube.client import KubeClient
 from dra.kube.errors import RefusedError
 from dra.kube.requests import NODES, RESOURCE_CLAIM_TEMPLATES, Person, Resource, create, get, list_page, watch
 from dra.kube.responses import parse_page
 from dra.kube.watch import WatchEvent, parse_event
 from simulator import kinds
-from simulator.api.server import ApiServer, User
-from simulator.http import Application, kubeconfig, read_schema, stamp
-from simulator.store import Store
+from simulator.http import stamp
+from tests.simulator.serving import Served, serving
 
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace")
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
-    """A simulator that listens, and the client of its administrator."""
-
-    app: Application
-    store: Store
-    client: KubeClient
-
-
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
-    store = Store()
-    app = Application(ApiServer(store, read_schema(), {"secret": User("admin", ("system:masters",))}, stamp))
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off", timeout_graceful_shutdown=1))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        file = tmp_path / "kubeconfig"
-        file.write_text(kubeconfig(f"http://127.0.0.1:{listener.getsockname()[1]}", "admin", "secret"))
-        yield Served(app, store, KubeClient.from_environment(str(file)))
-        server.should_exit = True
-        thread.join()
+    with serving(tmp_path) as running:
+        yield running
 
 
 def put_node(served: Served, name: str) -> None:
