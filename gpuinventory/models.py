@@ -157,7 +157,8 @@ class StreamCursor(models.Model):
 
     `resource_version` "" asks for a new list. `synced_at` is the last word from the cluster; it grows old when the
     cluster is silent. A kind that is not `served` is a state, no fault. The lease is taken and kept by conditional
-    updates only.
+    updates only. `changed_at` is the newest change seen, by the cluster's clock, and `lag` the seconds from there until
+    it was written here; `clock_ahead` is how many seconds the cluster's clock is ahead of the worker's.
     """
 
     kind = models.CharField(max_length=63, primary_key=True)
@@ -169,6 +170,9 @@ class StreamCursor(models.Model):
     last_error = models.CharField(max_length=1000, blank=True)
     failures = models.PositiveIntegerField(default=0)
     due_at = models.DateTimeField(null=True)
+    changed_at = models.DateTimeField(null=True)
+    lag = models.FloatField(null=True)
+    clock_ahead = models.FloatField(null=True)
 
     def __str__(self) -> str:
         return f"{self.kind} at {self.resource_version or 'the beginning'}"

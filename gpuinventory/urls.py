@@ -11,6 +11,7 @@ app_name = "gpuinventory"
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", views.home, name="home"),
     path("freshness/", views.freshness, name="freshness"),
+    path("sync/", views.sync, name="sync"),
     path("capacity/", views.capacity, name="capacity"),
     path("devices/", views.device_list, name="devices"),
     path("devices/<str:driver>/<path:pool>/<str:name>/", views.device, name="device"),

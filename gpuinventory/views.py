@@ -1,6 +1,8 @@
-"""Home, capacity, the device table and the device page. Each is one view for the page and for its live part."""
+"""Home, capacity, freshness, the device table and the device page. Each is one view for the page and its live part."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -85,8 +87,17 @@ def capacity(request: SignedInRequest) -> HttpResponse:
     if is_unchanged(request):
         return nothing_new()
     found = selectors.capacity()
-    context = {"capacity": found, "kinds": selectors.kind_states(), "revision": found.revision}
+    context: dict[str, Any] = {"capacity": found, "revision": found.revision}
+    if not wants_part(request):
+        context |= _sync()
     return page_or_part(request, "gpuinventory/capacity.html", "gpuinventory/_capacity.html", context)
+
+
+@require_safe
+@signed_in
+def sync(request: SignedInRequest) -> HttpResponse:
+    """How old what is shown is, kind by kind, and what the cluster can do."""
+    return page_or_part(request, "gpuinventory/sync.html", "gpuinventory/_sync.html", _sync())
 
 
 @require_safe
@@ -94,6 +105,14 @@ def capacity(request: SignedInRequest) -> HttpResponse:
 def freshness(request: SignedInRequest) -> HttpResponse:
     """The badge alone, and the amber bar beside it."""
     return render(request, "gpuinventory/freshness.html")
+
+
+def _sync() -> dict[str, Any]:
+    return {
+        "kinds": selectors.kind_states(),
+        "clocks": selectors.clocks(),
+        "capabilities": selectors.capabilities(),
+    }
 
 
 def is_unchanged(request: HttpRequest) -> bool:

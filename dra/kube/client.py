@@ -6,8 +6,11 @@ Imported by `portal.cluster`, `nodedriver.main` and tests alone (import contract
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
 from urllib.parse import urlencode
 
 import urllib3
@@ -32,6 +35,7 @@ class KubeClient:
         self._configuration = configuration
         self._pool: urllib3.PoolManager = ApiClient(configuration).rest_client.pool_manager
         self._timeout = timeout
+        self._date: tuple[datetime, float] | None = None  # the last answer's, and when by our monotonic clock
 
     @property
     def server(self) -> str:
@@ -50,6 +54,13 @@ class KubeClient:
         except (ConfigException, OSError) as error:
             raise UnreachableError(f"no usable configuration for a cluster: {error}") from error
         return cls(configuration, timeout=timeout)
+
+    def server_time(self) -> datetime | None:
+        """The API server's clock now (see `dra.kube.port.Cluster`)."""
+        if self._date is None:
+            return None
+        date, then = self._date
+        return date + timedelta(seconds=time.monotonic() - then)
 
     def send(self, request: Request) -> bytes:
         """The body of a successful answer (see `dra.kube.port.Cluster`)."""
@@ -82,7 +93,7 @@ class KubeClient:
     def _open(self, request: Request, *, preload: bool, read_timeout: float) -> urllib3.BaseHTTPResponse:
         query = f"?{urlencode(request.query)}" if request.query else ""
         try:
-            return self._pool.request(
+            response = self._pool.request(
                 request.method,
                 f"{self.server}{request.path}{query}",
                 body=request.body,
@@ -93,6 +104,8 @@ class KubeClient:
             )
         except HTTPError as error:
             raise UnreachableError(f"no answer from {self.server}: {_reason(error)}") from error
+        self._date = _date_of(response) or self._date
+        return response
 
     def _headers(self, request: Request) -> urllib3.HTTPHeaderDict:
         headers = urllib3.HTTPHeaderDict({"Accept": "application/json"})
@@ -102,6 +115,15 @@ class KubeClient:
         for name, value in request.headers:
             headers.add(name, value)
         return headers
+
+
+def _date_of(response: urllib3.BaseHTTPResponse) -> tuple[datetime, float] | None:
+    """The middle of the second that the Date header names, with our time; None for one that is no date or lacks."""
+    try:
+        date = parsedate_to_datetime(response.headers.get("Date", ""))
+    except ValueError:
+        return None
+    return date + timedelta(seconds=0.5), time.monotonic()
 
 
 def _reason(error: BaseException) -> str:

@@ -6,9 +6,9 @@ from gpuinventory.selectors.claims import (
     ClaimView,
     GivenDevice,
     TemplateView,
-    claim_uids,
     resource_claim,
     resource_claim_template,
+    resource_claim_templates,
     resource_claims,
 )
 from gpuinventory.selectors.classes import DeviceClassView, DeviceFacts, device_classes, device_facts
@@ -23,7 +23,7 @@ from gpuinventory.selectors.devices import (
     list_devices,
     unsettled_pools,
 )
-from gpuinventory.selectors.freshness import Freshness, KindState, freshness, kind_states, revision
+from gpuinventory.selectors.freshness import Clocks, Freshness, KindState, clock_ahead, clocks, freshness, kind_states, revision
 from gpuinventory.selectors.nodes import NodeView
 from gpuinventory.selectors.totals import ProductTotals, ProfileTotals, totals_by_product, totals_by_profile
 
@@ -31,6 +31,7 @@ __all__ = [
     "Capacity",
     "ClaimView",
     "ClassCapacity",
+    "Clocks",
     "CounterView",
     "DeviceClassView",
     "DeviceDetail",
@@ -49,7 +50,8 @@ __all__ = [
     "TemplateView",
     "capabilities",
     "capacity",
-    "claim_uids",
+    "clock_ahead",
+    "clocks",
     "device_classes",
     "device_detail",
     "device_facts",
@@ -60,6 +62,7 @@ __all__ = [
     "list_devices",
     "resource_claim",
     "resource_claim_template",
+    "resource_claim_templates",
     "resource_claims",
     "revision",
     "totals_by_product",

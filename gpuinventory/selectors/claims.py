@@ -19,6 +19,7 @@ from dra.objects import (
 from gpuinventory.claimstate import BADGES, LIMITS_HELD_BY, ClaimState, owning_pod, sentence_of, state_of
 from gpuinventory.models import ClusterObject, Device
 from gpuinventory.projection import DeviceState
+from gpuinventory.selectors.freshness import clock_ahead
 from portal.badge import Badge
 
 _UNHEALTHY = (DeviceState.BLOCKED, DeviceState.MISSING)
@@ -46,10 +47,13 @@ class GivenDevice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimView:
-    """One claim. `pod` is the pod it was made for from a template, `pods` are those that hold it now."""
+    """One claim. `pod` is the pod it was made for from a template, `pods` are those that hold it now; `created` is by
+    the cluster's clock, which is `clock_ahead` seconds ahead of ours.
+    """
 
     ref: ClaimRef
     created: str
+    clock_ahead: float
     labels: dict[str, str]
     state: ClaimState
     sentence: str
@@ -79,7 +83,7 @@ class TemplateView:
 
 
 def resource_claims(namespaces: Collection[str], *, labels: dict[str, str] | None = None) -> tuple[ClaimView, ...]:
-    """The claims of these namespaces, newest first; with `labels` only those that carry them all. Two queries."""
+    """The claims of these namespaces, newest first; with `labels` only those that carry them all. Three queries."""
     rows = ClusterObject.objects.filter(kind=RESOURCE_CLAIMS.kind, namespace__in=namespaces)
     claims = [decode(bytes(row.body), ResourceClaim) for row in rows]
     wanted = (labels or {}).items()
@@ -87,7 +91,7 @@ def resource_claims(namespaces: Collection[str], *, labels: dict[str, str] | Non
 
 
 def resource_claim(namespace: str, name: str) -> ClaimView | None:
-    """That claim, or None. Two queries."""
+    """That claim, or None. Three queries."""
     row = ClusterObject.objects.filter(kind=RESOURCE_CLAIMS.kind, namespace=namespace, name=name).first()
     return claim_views([decode(bytes(row.body), ResourceClaim)])[0] if row else None
 
@@ -98,15 +102,16 @@ def resource_claim_template(namespace: str, name: str) -> TemplateView | None:
     return _template(decode(bytes(row.body), ResourceClaimTemplate)) if row else None
 
 
-def claim_uids(namespaces: Collection[str]) -> frozenset[str]:
-    """The uids of all templates and claims of these namespaces. One query."""
-    kinds = (RESOURCE_CLAIM_TEMPLATES.kind, RESOURCE_CLAIMS.kind)
-    rows = ClusterObject.objects.filter(kind__in=kinds, namespace__in=namespaces)
-    return frozenset(rows.values_list("uid", flat=True))
+def resource_claim_templates(namespaces: Collection[str]) -> tuple[TemplateView, ...]:
+    """The templates of these namespaces by name. One query."""
+    rows = ClusterObject.objects.filter(kind=RESOURCE_CLAIM_TEMPLATES.kind, namespace__in=namespaces)
+    return tuple(
+        _template(decode(bytes(row.body), ResourceClaimTemplate)) for row in rows.order_by("namespace", "name")
+    )
 
 
 def claim_views(claims: Iterable[ResourceClaim]) -> tuple[ClaimView, ...]:
-    """Claims with their devices looked up. One query."""
+    """Claims with their devices looked up. Two queries."""
     listed = sorted(claims, key=lambda claim: claim.metadata.name)
     listed.sort(key=lambda claim: claim.metadata.creation_timestamp or "", reverse=True)
     results = [result for claim in listed for result in _results(claim)]
@@ -114,16 +119,18 @@ def claim_views(claims: Iterable[ResourceClaim]) -> tuple[ClaimView, ...]:
         pool__name__in={result.pool for result in results}, name__in={result.device for result in results}
     )
     devices = {DeviceID(row.pool.driver, row.pool.name, row.name): row for row in rows}
-    return tuple(_view(claim, devices) for claim in listed)
+    ahead = clock_ahead()
+    return tuple(_view(claim, devices, ahead) for claim in listed)
 
 
-def _view(claim: ResourceClaim, devices: dict[DeviceID, Device]) -> ClaimView:
+def _view(claim: ResourceClaim, devices: dict[DeviceID, Device], ahead: float) -> ClaimView:
     unhealthy = {device_id for device_id, row in devices.items() if row.state in _UNHEALTHY}
     state = state_of(claim, unhealthy)
     allocation = claim.status.allocation
     return ClaimView(
         ref=claim.ref,
         created=claim.metadata.creation_timestamp or "",
+        clock_ahead=ahead,
         labels=claim.metadata.labels,
         state=state,
         sentence=sentence_of(claim, state),

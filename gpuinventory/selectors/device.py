@@ -11,6 +11,7 @@ from dra.objects import Device as PublishedDevice
 from dra.objects import ResourceSlice, decode
 from gpuinventory.models import ClusterObject, Device, Pool
 from gpuinventory.selectors.devices import CounterView, DeviceView, HolderView, device_views
+from gpuinventory.selectors.freshness import clock_ahead
 
 _SLICE = "memory-slice-"
 
@@ -26,7 +27,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceDetail:
-    """What the device page shows beyond the row."""
+    """What the device page shows beyond the row. The cluster's clock is `clock_ahead` seconds ahead of ours."""
 
     view: DeviceView
     pool: Pool
@@ -35,6 +36,7 @@ class DeviceDetail:
     capacities: tuple[tuple[str, str], ...]
     segments: tuple[Segment, ...]
     neighbours: tuple[Device, ...]
+    clock_ahead: float
 
     @property
     def memory_slices(self) -> tuple[bool, ...]:
@@ -77,6 +79,7 @@ def device_detail(wanted: DeviceID, *, namespaces: Collection[str] | None) -> De
         capacities=_capacities(published),
         segments=_segments(view),
         neighbours=_neighbours(row) if namespaces is None else (),
+        clock_ahead=clock_ahead(),
     )
 
 

@@ -12,6 +12,8 @@ from django.utils import timezone
 from gpuinventory.kinds import KINDS
 from gpuinventory.models import Revision, StreamCursor
 
+LEAST = 2.0  # seconds: what the API server tells of times is in whole ones, and an answer takes its time
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Freshness:
@@ -59,11 +61,17 @@ class Freshness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindState:
-    """How a kind's stream stands. `age` is the time since the last word from the cluster about it."""
+    """How a kind's stream stands. `age` is the time since the last word from the cluster about it, by our clock.
+
+    `lag` is how many seconds the newest change took from the API server to our row, by the cluster's clock alone;
+    `changed_at` is that change. None while no change was seen.
+    """
 
     kind: str
     synced_at: datetime | None
     age: timedelta
+    lag: float | None
+    changed_at: datetime | None
     served: bool
     old: bool
     error: str
@@ -89,6 +97,39 @@ class KindState:
         """The age for people."""
         return _length(self.age) if self.synced_at else "never"
 
+    @property
+    def lag_length(self) -> str:
+        """The lag for people. The API server tells times in whole seconds, so less than two is not told apart."""
+        if self.lag is None:
+            return "no change seen yet"
+        return "under 2 s" if self.lag < LEAST else _length(timedelta(seconds=self.lag))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clocks:
+    """How many seconds the cluster's clock is ahead of the worker's, and the worker's of this process's; None where
+    that is not known. Differences under two seconds are not told: times come in whole seconds.
+    """
+
+    cluster: float | None
+    worker: float
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What is wrong with clocks, and what is done about it."""
+        told = []
+        if self.cluster is not None and abs(self.cluster) >= LEAST:
+            told.append(
+                f"The cluster's clock is {_apart(self.cluster)} the worker's. Ages of objects are reckoned by the "
+                "cluster's clock."
+            )
+        if self.worker >= LEAST:
+            told.append(
+                f"The worker's clock is {_apart(self.worker)} this web server's. Times of the last word are the "
+                "worker's."
+            )
+        return tuple(told)
+
 
 def kind_states() -> tuple[KindState, ...]:
     """Every followed kind in the order in which they are followed. One query."""
@@ -96,14 +137,36 @@ def kind_states() -> tuple[KindState, ...]:
     return tuple(_kind_state(kind, cursors.get(kind)) for kind in KINDS)
 
 
+def clocks() -> Clocks:
+    """By the newest word of each clock. One query."""
+    cursors = list(StreamCursor.objects.filter(kind__in=KINDS).exclude(synced_at=None).order_by("-synced_at"))
+    cluster = next((cursor.clock_ahead for cursor in cursors if cursor.clock_ahead is not None), None)
+    latest = next((cursor.synced_at for cursor in cursors), None)
+    return Clocks(cluster=cluster, worker=(latest - timezone.now()).total_seconds() if latest else 0.0)
+
+
+def clock_ahead() -> float:
+    """Seconds to add to our clock to have the cluster's, 0 where that is not known or too little. One query."""
+    ahead = StreamCursor.objects.filter(kind__in=KINDS).exclude(clock_ahead=None).order_by("-synced_at")
+    found = ahead.values_list("clock_ahead", flat=True).first() or 0.0
+    return found if abs(found) >= LEAST else 0.0
+
+
+def _age(synced_at: datetime | None) -> timedelta:
+    """Never negative: a worker whose clock is ahead would else be heard from in the future."""
+    return max(timezone.now() - synced_at, timedelta(0)) if synced_at else timedelta(0)
+
+
 def _kind_state(kind: str, cursor: StreamCursor | None) -> KindState:
     synced_at = cursor.synced_at if cursor else None
-    age = timezone.now() - synced_at if synced_at else timedelta(0)
+    age = _age(synced_at)
     error = cursor.last_error if cursor else ""
     return KindState(
         kind=kind,
         synced_at=synced_at,
         age=age,
+        lag=cursor.lag if cursor else None,
+        changed_at=cursor.changed_at if cursor else None,
         served=cursor.served if cursor else True,
         old=bool(error) or age > timedelta(seconds=settings.SILENT_SECONDS),
         error=error,
@@ -116,7 +179,7 @@ def freshness() -> Freshness:
     times = [cursor.synced_at for cursor in cursors]
     known = [time for time in times if time is not None]
     synced_at = min(known) if len(known) == len(KINDS) else None
-    age = timezone.now() - synced_at if synced_at else timedelta(0)
+    age = _age(synced_at)
     error = next((cursor.last_error for cursor in cursors if cursor.last_error), "")
     old = synced_at is None or age > timedelta(seconds=settings.SILENT_SECONDS)
     return Freshness(synced_at=synced_at, age=age, silent=old or bool(error), error=error, read=len(known))
@@ -125,6 +188,10 @@ def freshness() -> Freshness:
 def revision() -> int:
     """A number that grows with every change of the read model; pages poll with it. One query."""
     return Revision.objects.values_list("value", flat=True).first() or 0
+
+
+def _apart(seconds: float) -> str:
+    return f"{_length(timedelta(seconds=abs(seconds)))} {'ahead of' if seconds > 0 else 'behind'}"
 
 
 def _length(age: timedelta) -> str:

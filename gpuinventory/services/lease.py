@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from django.db.models import Q
 
 from gpuinventory.models import StreamCursor
+from gpuinventory.services.lag import Measured
 
 # Longer than any wait for the cluster between two renewals, so a live worker never loses it; a dead one's lease ends
 # by itself.
@@ -31,7 +32,9 @@ def take(kind: str, holder: str, now: datetime) -> StreamCursor | None:
     return StreamCursor.objects.get(kind=kind) if taken else None
 
 
-def keep(kind: str, holder: str, now: datetime, resource_version: str | None = None) -> None:
+def keep(
+    kind: str, holder: str, now: datetime, resource_version: str | None = None, measured: Measured | None = None
+) -> None:
     """Record a word from the cluster and renew; with a version, go on from there. LeaseLostError if it is not ours."""
     changes: dict[str, object] = {
         "lease_until": now + LEASE, "synced_at": now, "last_error": "", "failures": 0, "due_at": None,
@@ -39,6 +42,8 @@ def keep(kind: str, holder: str, now: datetime, resource_version: str | None = N
     }  # fmt: skip
     if resource_version is not None:
         changes["resource_version"] = resource_version
+    if measured is not None:
+        changes |= {"changed_at": measured.changed_at, "lag": measured.lag, "clock_ahead": measured.clock_ahead}
     if not StreamCursor.objects.filter(kind=kind, lease_holder=holder).update(**changes):
         raise LeaseLostError(kind)
 

@@ -23,9 +23,11 @@ from dra.kube.watch import WatchEvent, parse_event
 from dra.objects import decode
 from dra.pools import PoolID
 from gpuinventory.kinds import CAPABILITIES, FOLLOWED
+from gpuinventory.models import StreamCursor
 from gpuinventory.services import lease
 from gpuinventory.services.changelog import bump_revision
 from gpuinventory.services.ingest import Seen, forget_others, ingest
+from gpuinventory.services.lag import Measured
 from gpuinventory.services.pools import dirty_pools, project_pools
 from gpuinventory.services.reader import LineReader
 
@@ -52,7 +54,7 @@ def run_stream(stream: Stream) -> bool:
     if cursor is None:
         return False
     try:
-        _run(stream, cursor.resource_version)
+        _run(stream, cursor)
         if cursor.failures:  # it was away and may have come back as another version
             lease.recall(CAPABILITIES)
     except lease.LeaseLostError:
@@ -70,11 +72,11 @@ def run_stream(stream: Stream) -> bool:
     return not stream.stopping()
 
 
-def _run(stream: Stream, version: str) -> None:
+def _run(stream: Stream, cursor: StreamCursor) -> None:
     cluster = stream.connect()
     try:
-        if version:
-            _follow(stream, cluster, version)
+        if cursor.resource_version:
+            _follow(stream, cluster, cursor)
         else:
             _list(stream, cluster)
     except GoneError:
@@ -82,16 +84,20 @@ def _run(stream: Stream, version: str) -> None:
         _commit(stream, [], version="")
 
 
-def _follow(stream: Stream, cluster: Cluster, version: str) -> None:
+def _follow(stream: Stream, cluster: Cluster, cursor: StreamCursor) -> None:
+    version = cursor.resource_version
+    measured = Measured(changed_at=cursor.changed_at, lag=cursor.lag, clock_ahead=cursor.clock_ahead)
     request = watch(FOLLOWED[stream.kind], resource_version=version, seconds=stream.seconds)
     for lines in LineReader(cluster, request).batches():
         events = [parse_event(line) for line in lines]
         if events:
             version = events[-1].resource_version
-            _commit(stream, _objects(events), version=version)
+            measured = measured.after(events, cluster.server_time(), stream.clock())
+            _commit(stream, _objects(events), version=version, measured=measured)
         if stream.stopping():
             return
-    _commit(stream, [], version=version)  # a silent watch is a word from the cluster too
+    measured = measured.after([], cluster.server_time(), stream.clock())
+    _commit(stream, [], version=version, measured=measured)  # a silent watch is a word from the cluster too
 
 
 def _list(stream: Stream, cluster: Cluster) -> None:
@@ -169,9 +175,9 @@ def _settle(stream: Stream, pools: Iterable[PoolID]) -> None:
 
 
 @transaction.atomic
-def _commit(stream: Stream, seen: Iterable[Seen], *, version: str) -> None:
+def _commit(stream: Stream, seen: Iterable[Seen], *, version: str, measured: Measured | None = None) -> None:
     """Rows and cursor together."""
-    lease.keep(stream.kind, stream.holder, stream.clock(), version)
+    lease.keep(stream.kind, stream.holder, stream.clock(), version, measured)
     ingest(stream.kind, seen)
 
 

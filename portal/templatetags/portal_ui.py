@@ -44,15 +44,17 @@ def at(values: Mapping[str, Any], key: str) -> Any:
 
 
 @register.filter
-def moment(text: str) -> SafeString:
-    """An RFC 3339 time as an age, with the absolute time in the element; a dash where there is none."""
+def moment(text: str, ahead: float = 0.0) -> SafeString:
+    """An RFC 3339 time as an age, with the absolute time in the element; a dash where there is none.
+
+    `ahead`: how many seconds the clock that wrote it is ahead of ours.
+    """
     if not text:
         return SafeString(NOTHING)
     then = datetime.fromisoformat(text)
     absolute = f"{then:%Y-%m-%d %H:%M:%S} UTC"
-    return format_html(
-        '<time datetime="{}" title="{}">{} ago</time>', text, absolute, age((timezone.now() - then).total_seconds())
-    )
+    seconds = (timezone.now() - then).total_seconds() + ahead
+    return format_html('<time datetime="{}" title="{}">{} ago</time>', text, absolute, age(seconds))
 
 
 @register.filter

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import re
+import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +18,7 @@ from django.utils import timezone
 
 from dra.kube.client import KubeClient
 from gpuinventory.models import AllocatedDevice, ClusterObject, Device, Pool, StreamCursor
-from gpuinventory.selectors import kind_states, revision
+from gpuinventory.selectors import clock_ahead, clocks, kind_states, revision
 from gpuinventory.services import lease
 from gpuinventory.services.stream import Stream, list_by_pages, run_stream
 from tests.cluster.chart import apply_roles
@@ -227,6 +231,46 @@ def test_a_kind_that_is_not_served_is_a_state_and_is_looked_at_again(run: Callab
     assert cursor.synced_at and cursor.due_at and cursor.due_at > cursor.synced_at  # noqa: PT018 - types, then time
     (state,) = (each for each in kind_states() if each.kind == "PhysicalGPU")
     assert (state.word, state.error) == ("not served", "")
+
+
+def test_lag_and_clocks_are_told_by_the_cluster_s_clock_whatever_ours_shows(
+    cluster: Cluster, node_name: str, worker: Path
+) -> None:
+    """The worker's clock is ten minutes fast."""
+    fast = dataclasses.replace(
+        stream(worker, "ResourceSlice"), clock=lambda: timezone.now() + timedelta(minutes=10), seconds=3
+    )
+    assert run_stream(fast)
+    cursor = StreamCursor.objects.get(kind="ResourceSlice")
+    assert (cursor.lag, cursor.changed_at) == (None, None)  # a list is no change
+    late = threading.Timer(1.0, publish, (cluster, node_name))
+    late.start()
+    assert run_stream(fast)
+    late.join()
+    cursor = StreamCursor.objects.get(kind="ResourceSlice")
+    assert cursor.lag is not None
+    assert 0 <= cursor.lag < 3
+    assert cursor.changed_at is not None
+    assert abs((cursor.changed_at - timezone.now()).total_seconds()) < 10
+    assert cursor.clock_ahead == pytest.approx(-600, abs=3)
+    assert clock_ahead() == cursor.clock_ahead
+    (state,) = (each for each in kind_states() if each.kind == "ResourceSlice")
+    assert (state.age, state.word) == (timedelta(0), "live")  # never heard from in the future
+    told = [re.sub(r"\d+ min", "N min", sentence.split(".")[0]) for sentence in clocks().sentences]
+    assert told == [
+        "The cluster's clock is N min behind the worker's",
+        "The worker's clock is N min ahead of this web server's",
+    ]
+
+
+def test_a_resumed_stream_tells_how_late_it_was(cluster: Cluster, node_name: str, worker: Path) -> None:
+    assert run_stream(stream(worker, "ResourceSlice"))
+    publish(cluster, node_name)
+    time.sleep(4)
+    assert run_stream(stream(worker, "ResourceSlice"))
+    lag = StreamCursor.objects.get(kind="ResourceSlice").lag
+    assert lag is not None
+    assert 3 <= lag < 20
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from dra.errors import InvalidObjectError
 from dra.kube import errors, requests
 from dra.kube.requests import DEVICE_CLASSES, PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS, Person, Request
 from dra.kube.responses import parse_page, parse_refusal
-from dra.kube.watch import parse_event
+from dra.kube.watch import parse_event, written_at
 
 GROUP = "/apis/resource.k8s.io/v1"
 
@@ -119,6 +120,30 @@ def test_an_error_in_a_watch_is_raised_by_its_code() -> None:
 
     with pytest.raises(errors.GoneError, match="too old resource version"):
         parse_event(line)
+
+
+@pytest.mark.parametrize(
+    ("kind", "metadata", "expected"),
+    [
+        ("ADDED", {"creationTimestamp": "2026-01-01T00:00:00Z"}, "2026-01-01T00:00:00+00:00"),
+        (
+            "MODIFIED",
+            {
+                "creationTimestamp": "2026-01-01T00:00:00Z",
+                "managedFields": [{"time": "2026-01-01T00:00:09Z"}, {"time": "2026-01-01T00:00:05Z"}, {}],
+            },
+            "2026-01-01T00:00:09+00:00",
+        ),
+        ("DELETED", {"creationTimestamp": "2026-01-01T00:00:00Z"}, None),  # it tells of an earlier write
+        ("BOOKMARK", {}, None),
+        ("ADDED", {}, None),
+        ("ADDED", {"creationTimestamp": "yesterday"}, None),
+    ],
+)
+def test_when_a_change_was_written(kind: str, metadata: dict[str, Any], expected: str | None) -> None:
+    event = parse_event(json.dumps({"type": kind, "object": {"metadata": metadata}}).encode())
+    moment = written_at(event)
+    assert (moment and moment.isoformat()) == expected
 
 
 @pytest.mark.parametrize("line", [b"", b"{}", b'{"type":"NEW","object":{}}', b'{"type":"ADDED","object":[]}'])

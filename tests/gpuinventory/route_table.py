@@ -19,6 +19,7 @@ def a_card_of_ml_team() -> dict[str, Any]:
 ROWS = (
     Row(route="gpuinventory:home", alice=200, bob=200, charlie=200, operator=200, guest=200, anonymous=302),
     Row(route="gpuinventory:freshness", alice=200, bob=200, charlie=200, operator=200, guest=200, anonymous=302),
+    Row(route="gpuinventory:sync", alice=200, bob=200, charlie=200, operator=200, guest=200, anonymous=302),
     Row(route="gpuinventory:capacity", alice=200, bob=200, charlie=200, operator=200, guest=200, anonymous=302),
     Row(route="gpuinventory:devices", alice=200, bob=200, charlie=200, operator=200, guest=200, anonymous=302),
     # What others hold is not there for those who hold nothing of it.

@@ -93,7 +93,7 @@ def test_a_poll_after_a_change_asks_a_fixed_number_of_times(
 ) -> None:
     as_gus.get(PAGE)
     ingest("ResourceClaim", seen([claim("ml-team", "c", [device("node-b", "gpu-0", percent=100)])]))
-    with django_assert_num_queries(10):
+    with django_assert_num_queries(9):
         answer = as_gus.get(f"{PAGE}?since=0", headers=PART)
     assert b"<html" not in answer.content
 

@@ -130,7 +130,7 @@ def test_one_device_for_its_operator_and_for_a_team() -> None:
 
 @pytest.mark.usefixtures("fleet")
 def test_claims_of_namespaces(django_assert_num_queries: DjangoAssertNumQueries) -> None:
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(3):
         claims = selectors.resource_claims(["ml-team"])
     assert [(each.ref.name, each.state) for each in claims] == [
         ("mine", ClaimState.IN_USE),
