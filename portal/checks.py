@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register  # noqa: A004 - Django's name
 from django.core.exceptions import ImproperlyConfigured
 
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _LEAST_KEY = 32
 _LOG_FORMATS = frozenset({"json", "console"})
 _LOG_LEVELS = frozenset({"DEBUG", "INFO", "WARNING", "ERROR"})
@@ -98,3 +99,22 @@ def check_silence(**_: Any) -> list[CheckMessage]:
             id="portal.E005",
         )
     ]
+
+
+@register
+def check_demo(**_: Any) -> list[CheckMessage]:
+    """A demo lets anyone in who reaches it, so nobody may reach it from elsewhere, and no cluster stands behind it."""
+    if not settings.DEMO:
+        return []
+    found: list[CheckMessage] = []
+    hint = "Leave PORTICO_DEMO empty: `make demo` alone sets it. A demo without a login is for one's own machine."
+    if not set(settings.ALLOWED_HOSTS) <= LOOPBACK:
+        names = ", ".join(sorted(set(settings.ALLOWED_HOSTS) - LOOPBACK))
+        found.append(Error(f"PORTICO_DEMO is set, and others open the portal as {names}.", hint=hint, id="portal.E006"))
+    if not settings.KUBECONFIG:
+        found.append(Error("PORTICO_DEMO is set inside a cluster.", hint=hint, id="portal.E007"))
+    if not Path(settings.DEMO).is_file():
+        found.append(
+            Error(f"PORTICO_DEMO names {settings.DEMO}, and there is no such file.", hint=hint, id="portal.E008")
+        )
+    return found

@@ -28,6 +28,11 @@ def _client(kubeconfig: str) -> KubeClient:
     return KubeClient.from_environment(kubeconfig or None)
 
 
+def client_of(kubeconfig: str, *, timeout: float) -> KubeClient:
+    """A client with that file's credentials, such as a simulator's administrator; waits so many seconds at most."""
+    return KubeClient.from_environment(kubeconfig, timeout=timeout)
+
+
 def person_of(user: User) -> Person:
     """The user and groups that the API server shall check: every name carries the prefix.
 

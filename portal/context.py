@@ -1,4 +1,4 @@
-"""What the frame of every page needs: navigation, the namespace switcher, the version.
+"""What the frame of every page needs: navigation, the namespace switcher, the version, a demo's own.
 
 Lazy, so that a part or an error page pays for nothing that it does not show.
 """
@@ -13,6 +13,7 @@ from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
 from portal import http, selectors
+from portal.demo.frame import frame
 from portal.models import User
 
 
@@ -44,6 +45,7 @@ def chrome(request: HttpRequest) -> dict[str, Any]:
     """Context of `base.html`."""
     return {
         "nav": SimpleLazyObject(lambda: _nav(request)),
+        "demo": SimpleLazyObject(lambda: frame(request)) if settings.DEMO else None,
         "spaces": SimpleLazyObject(lambda: _spaces(request)),
         "request_id": request.META.get("REQUEST_ID", ""),
         "version": settings.VERSION,

@@ -15,6 +15,9 @@ from typing import Final
 
 import django
 import uvicorn
+from django.conf import settings
+
+from portal.checks import LOOPBACK
 
 THREADS: Final = 20  # streams take one each while they last (docs/dev/settings.md, Processes)
 _END_SECONDS: Final = 10.0
@@ -28,6 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     flags = parser.parse_args(arguments)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
     django.setup()
+    if settings.DEMO and flags.host not in LOOPBACK:
+        parser.error(f"a demo has no login, so it is served on loopback only, not on {flags.host}")
     with _working():
         # Without the last setting open streams of pages keep the server from ending.
         uvicorn.run(

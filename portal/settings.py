@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from zlib import crc32
 
 from django.utils.csp import CSP
 
@@ -31,6 +32,9 @@ WATCH_SECONDS = _env.number("PORTICO_WATCH_SECONDS", 30, least=1, most=60)
 SWEEP_SECONDS = _env.number("PORTICO_SWEEP_SECONDS", 10, least=1, most=300)
 PROBE_NAMESPACE = _env.text("PORTICO_PROBE_NAMESPACE", "default")
 SILENT_SECONDS = _env.number("PORTICO_SILENT_SECONDS", 120, least=5, most=3600)
+
+# The kubeconfig of a simulator's administrator, for the time of its actors: makes this portal a demo without a login.
+DEMO = _env.text("PORTICO_DEMO")
 
 # Data.
 DATABASES = {"default": _env.database("PORTICO_DATABASE_URL", f"sqlite:///{BASE_DIR / 'portico.sqlite3'}")}
@@ -73,7 +77,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
 ]
 
-ROOT_URLCONF = "portal.urls"
+ROOT_URLCONF = "portal.demourls" if DEMO else "portal.urls"
 ASGI_APPLICATION = "portal.asgi.application"
 TEMPLATES = [
     {
@@ -126,6 +130,9 @@ SECURE_CSP = {
 }
 X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
+# Cookies know no ports: two demos on one machine would sign each other out.
+SESSION_COOKIE_NAME = f"sessionid{crc32(DEMO.encode()) or ''}"
+CSRF_COOKIE_NAME = f"csrftoken{crc32(DEMO.encode()) or ''}"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_HTTPONLY = True

@@ -41,7 +41,8 @@ class DemoError(Exception):
 class Portal:
     """The portal as a child, with its database and log in `folder`."""
 
-    def __init__(self, folder: Path, kubeconfig: Path) -> None:
+    def __init__(self, folder: Path, kubeconfig: Path, simulator: Path | None) -> None:
+        """`simulator` is the kubeconfig of the simulator's administrator, where there is one: it makes a demo."""
         self._log = folder / "portal.log"
         self._port = PORT if _is_free(PORT) else _any_port()
         self._environment = {
@@ -51,6 +52,7 @@ class Portal:
             "PORTICO_KUBECONFIG": str(kubeconfig),
             "PORTICO_PROBE_NAMESPACE": SYSTEM,
             "PORTICO_DATABASE_URL": f"sqlite:///{folder / 'portico.sqlite3'}",
+            "PORTICO_DEMO": str(simulator or ""),
         }
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -137,7 +139,11 @@ def _run(stack: ExitStack, flags: argparse.Namespace, stop: threading.Event) -> 
     # Short, since unix sockets lie in it: macOS' own folder for such is too long for them.
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="portico-", dir="/tmp")))
     world = None if flags.kubeconfig else _world(stack, folder, flags)
-    portal = Portal(folder, world.kubeconfig("portal") if world else _own(flags.kubeconfig))
+    portal = (
+        Portal(folder, world.kubeconfig("portal"), world.kubeconfig())
+        if world
+        else Portal(folder, _own(flags.kubeconfig), None)
+    )
     say("making the portal's tables and people …")
     portal.manage("migrate", "--verbosity=0")
     people = portal.manage("seeddemo").rstrip()
