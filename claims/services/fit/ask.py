@@ -42,7 +42,8 @@ def fit(seen: Preview, held: Held) -> Fit | None:
     explained = explanation(held.snapshot, claim)
     known = _outcome(seen, answer, explained)
     idle = None if known else idle_answer(held.snapshot, wish)
-    outcome = known or (Outcome.WAIT if idle and idle.fitting else Outcome.NEVER)
+    # A selector that fails on a device is not put to one in use: with nothing in use the search may end in an error.
+    outcome = known or (Outcome.WAIT if idle and idle.fitting and not idle.aborts else Outcome.NEVER)
     first = next(iter(explained.device_requests), None)
     return Fit(
         outcome=outcome,
