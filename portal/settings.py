@@ -67,6 +67,8 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "portal.middleware.RequestIdMiddleware",
     "django.middleware.security.SecurityMiddleware",
+    # Pages are long texts that repeat. Django masks its tokens and pads at random, so that lengths tell nothing.
+    "django.middleware.gzip.GZipMiddleware",
     "django.middleware.csp.ContentSecurityPolicyMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
