@@ -17,10 +17,10 @@ pytestmark = pytest.mark.usefixtures("fleet")
 def test_a_condition_that_fails_on_a_device_in_use_is_not_said_to_wait(as_alice: Client) -> None:
     """The search skips devices in use before their selectors: once the card is free it ends in an error."""
     own = 'device.attributes["gpu.portico.dev"]'
-    condition = quote_plus(f'{own}.uuid.endsWith("1a") ? {own}.nothing == "x" : true')
+    condition = quote_plus(f'{own}.brand == "Odd" ? {own}.nothing == "x" : true')
+    odd = [body.replace(b'"Nvidia"', b'"Odd"') for body in slices_of("node-2")]
     put("Node", node_object("node-2"))
-    put("ResourceSlice", *slices_of("node-2", cards=3))  # the third is the one with that UUID
+    put("ResourceSlice", *odd)
     hold(0, 1)
-    taken = [device("node-2", f"gpu-{card}") for card in range(3)]
-    put("ResourceClaim", claim("inference-team", "all", taken, pods=["p"]))
+    put("ResourceClaim", claim("inference-team", "odd", [device("node-2", "gpu-0")], pods=["p"]))
     assert "Cannot fit, even with nothing in use" in words(panel(as_alice, f"&cel.1={condition}"))
