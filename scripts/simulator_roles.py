@@ -19,7 +19,7 @@ def rendered() -> str:
     """The file's text."""
     import yaml  # noqa: PLC0415
 
-    values = {"teams": [{"name": team, "namespaces": [team]} for team in TEAMS]}
+    values = {"teams": [{"name": team, "namespaces": [team]} for team in TEAMS], "web": {"tryWorkloads": True}}
     objects = render(values, namespace=SYSTEM)
     kept = [each for each in objects if each["kind"] in ROLE_KINDS and not each["kind"].startswith(ADMISSION)]
     return yaml.safe_dump_all(kept, sort_keys=True)

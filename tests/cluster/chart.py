@@ -69,9 +69,10 @@ def apply_roles(
     """Put the chart's accounts, roles and admission policy into `cluster`, with the namespaces they stand in.
 
     `teams` says which namespaces each team works in. Returns when the API server holds all of it, seconds later.
-    Applied again with other teams, the portal is bound to these; rights given to teams that are left out stay.
+    The portal may try workloads. Applied again with other teams, the portal is bound to these; rights given to teams that are left out stay.
     """
     values = {
+        "web": {"tryWorkloads": True},
         "prefix": prefix,
         "driverName": driver_name,
         "teams": [{"name": name, "namespaces": list(spaces)} for name, spaces in teams.items()],

@@ -39,8 +39,10 @@ RESOURCES = (
 READ = "get list watch"
 TEAM = {
     "resource.k8s.io/resourceclaimtemplates": f"{READ} create delete",
-    "resource.k8s.io/resourceclaims": READ,
+    "resource.k8s.io/resourceclaims": f"{READ} create delete",
     "/pods": f"{READ} create delete",
+    "apps/deployments": f"{READ} create update patch delete",
+    "batch/jobs": f"{READ} create update patch delete",
     "/events": "get list",
     "/resourcequotas": "get list",
 }

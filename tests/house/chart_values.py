@@ -16,6 +16,7 @@ ALL_ON: dict[str, Any] = {
     "web": {
         "hosts": ["gpus.example.org"],
         "https": False,
+        "tryWorkloads": True,
         "nodeSelector": {"zone": "a"},
         "tolerations": [{"key": "web", "operator": "Exists"}],
     },

@@ -17,6 +17,15 @@ Rule = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 ANY_NAME: tuple[str, ...] = ()
 
 CATALOGUE = tuple(f"impersonate-on:user-info:{verb}" for verb in ("create", "delete", "get", "patch"))
+WORKLOADS = ("create", "delete", "get", "list", "patch", "update", "watch")
+# What the portal may create besides as a person where it may try workloads.
+TRY: tuple[str, ...] = ("impersonate-on:user-info:create",)
+TRIED: set[Rule] = {
+    (("",), ("persistentvolumeclaims", "pods", "services"), TRY, ANY_NAME),
+    (("apps",), ("deployments", "statefulsets"), TRY, ANY_NAME),
+    (("batch",), ("jobs",), TRY, ANY_NAME),
+    (("autoscaling",), ("horizontalpodautoscalers",), TRY, ANY_NAME),
+}
 
 # Each role of ALL_ON, written by hand: API groups, resources, verbs, resource names.
 RULES: dict[str, set[Rule]] = {
@@ -32,7 +41,7 @@ RULES: dict[str, set[Rule]] = {
     "gpus-portico-as-person": {
         (
             ("resource.k8s.io",),
-            ("resourceclaimtemplates",),
+            ("resourceclaims", "resourceclaimtemplates"),
             (
                 "impersonate-on:user-info:create",
                 "impersonate-on:user-info:delete",
@@ -41,13 +50,8 @@ RULES: dict[str, set[Rule]] = {
             ),
             ANY_NAME,
         ),
-        (
-            ("resource.k8s.io",),
-            ("resourceclaims",),
-            ("impersonate-on:user-info:get", "impersonate-on:user-info:list"),
-            ANY_NAME,
-        ),
         (("",), ("pods",), ("impersonate-on:user-info:get", "impersonate-on:user-info:list"), ANY_NAME),
+        *TRIED,
     },
     "gpus-portico-as-operator": {
         (("portico.dev",), ("gpuclasses",), CATALOGUE, ANY_NAME),
@@ -86,12 +90,15 @@ RULES: dict[str, set[Rule]] = {
     "gpus-portico-team": {
         (
             ("resource.k8s.io",),
-            ("resourceclaimtemplates",),
+            ("resourceclaims", "resourceclaimtemplates"),
             ("create", "delete", "get", "list", "watch"),
             ANY_NAME,
         ),
-        (("resource.k8s.io",), ("resourceclaims",), ("get", "list", "watch"), ANY_NAME),
         (("",), ("pods",), ("create", "delete", "get", "list", "watch"), ANY_NAME),
+        (("",), ("persistentvolumeclaims", "services"), WORKLOADS, ANY_NAME),
+        (("apps",), ("deployments", "statefulsets"), WORKLOADS, ANY_NAME),
+        (("batch",), ("jobs",), WORKLOADS, ANY_NAME),
+        (("autoscaling",), ("horizontalpodautoscalers",), WORKLOADS, ANY_NAME),
         (("",), ("events", "resourcequotas"), ("get", "list"), ANY_NAME),
     },
     "gpus-portico-operators": {
@@ -177,9 +184,14 @@ def test_without_listed_users_any_user_name_is_open_and_groups_stay_bound() -> N
     }
 
 
+def test_the_portal_may_try_no_workloads_unless_it_is_said() -> None:
+    role = named(render({"teams": ALL_ON["teams"]}, namespace="gpus"), "ClusterRole", "gpus-portico-as-person")
+    assert rules(role) == RULES["gpus-portico-as-person"] - TRIED
+
+
 def test_the_portal_may_do_nothing_as_a_person_that_a_team_may_not() -> None:
     """The reason why open user names add nothing (docs/adr/0003-impersonation-rights.md)."""
-    objects = render({"teams": ALL_ON["teams"]}, namespace="gpus")
+    objects = render({"teams": ALL_ON["teams"], "web": {"tryWorkloads": True}}, namespace="gpus")
     team = rules(named(objects, "ClusterRole", "gpus-portico-team"))
     may = {
         (group, resource, verb)
@@ -188,7 +200,8 @@ def test_the_portal_may_do_nothing_as_a_person_that_a_team_may_not() -> None:
         for resource in resources
         for verb in verbs
     }
-    lent = rules(named(objects, "ClusterRole", "gpus-portico-as-person"))
-    for groups, resources, verbs, _ in lent:
-        for verb in verbs:
-            assert (groups[0], resources[0], verb.removeprefix("impersonate-on:user-info:")) in may
+    for groups, resources, verbs, _ in rules(named(objects, "ClusterRole", "gpus-portico-as-person")):
+        lent = {
+            (groups[0], each, verb.removeprefix("impersonate-on:user-info:")) for each in resources for verb in verbs
+        }
+        assert lent <= may
