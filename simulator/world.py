@@ -17,11 +17,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import uvicorn
 import yaml
 
 from dra.errors import DraError
-from dra.objects import OwnerReference, to_json
+from dra.objects import GPUClass, OwnerReference, decode, to_json
 from simulator import kinds
 from simulator.actors import Actors
 from simulator.api.access import MASTERS, User, account
@@ -182,7 +183,9 @@ class World:
         kind = of_object(given["apiVersion"], given["kind"])
         if kind is None:
             raise WorldError(f"the simulator serves no {given['kind']} of {given['apiVersion']}")
-        self._hands.create(kind, given)
+        made = self._hands.create(kind, given)
+        if kind == kinds.GPU_CLASS and (owned := decode(msgspec.json.encode(made), GPUClass).generated):
+            self._hands.create(kinds.DEVICE_CLASS, to_json(owned))  # as the editor of classes does
 
     def _add_nodes(self, group: NodeGroup) -> None:
         facts = facts_of_machine(group.machine) if group.machine and not group.real_driver else ()

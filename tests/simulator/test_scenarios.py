@@ -68,6 +68,34 @@ def test_actors_use_templates_of_their_own_namespace(name: str) -> None:
     assert {actor.priority_class for actor in scenario.actors} - {""} <= priorities
 
 
+def test_curated_classes_show_each_state_and_bound(store: Store) -> None:
+    classes = {each["metadata"]["name"]: each["spec"] for each in store.all(kinds.GPU_CLASS)}
+    assert len({spec["order"] for spec in classes.values()}) == len(classes)
+    (paused,) = (spec for spec in classes.values() if spec["state"] == "paused")
+    assert paused["message"].endswith(".")
+    (replaced,) = (spec for spec in classes.values() if spec["state"] == "replaced")
+    assert classes[replaced["replacedBy"]]["state"] == "open"
+    (bounded,) = (name for name, spec in classes.items() if spec.get("namespaces"))
+    made = store.get(kinds.DEVICE_CLASS, bounded)
+    assert made["spec"] == classes[bounded]["deviceClass"]["generated"]
+    owner = store.get(kinds.GPU_CLASS, bounded)["metadata"]["uid"]
+    assert [each["uid"] for each in made["metadata"]["ownerReferences"]] == [owner]
+    served = {each["metadata"]["name"] for each in store.all(kinds.DEVICE_CLASS)}
+    assert {spec["deviceClass"].get("name", bounded) for spec in classes.values()} <= served
+
+
+def test_a_card_is_tainted_that_exists(store: Store) -> None:
+    (rule,) = store.all(kinds.DEVICE_TAINT_RULE)
+    wanted = rule["spec"]["deviceSelector"]
+    devices = [
+        device["name"]
+        for each in store.all(kinds.RESOURCE_SLICE)
+        if each["spec"]["pool"]["name"] == wanted["pool"]
+        for device in each["spec"].get("devices", ())
+    ]
+    assert wanted["device"] in devices
+
+
 def test_the_article_has_eight_nodes_of_eight_h100_two_of_them_with_the_real_driver() -> None:
     scenario, _ = load("article")
     assert [(group.machine, len(group.names)) for group in scenario.groups] == [
