@@ -45,7 +45,7 @@ CATALOGUE: Mapping[Code, Sentences] = {
     ),
     Code.CLASS_UNKNOWN: Sentences(
         "“{value}” can't be asked for.",
-        "The cluster has no DeviceClass of that name.",
+        "The cluster has no GPU class of that name.",
         "Choose one of the classes offered.",
     ),
     Code.COUNT_BOUNDS: Sentences(
@@ -147,6 +147,67 @@ CATALOGUE: Mapping[Code, Sentences] = {
         "{device_class} can't be asked for by an extended resource.",
         "The class carries no resource name, and its own name has more than {most} characters.",
         "Choose the style with claims, or another class.",
+    ),
+    Code.CLASS_FOREIGN: Sentences(
+        "{gpu_class} can't be asked for in “{namespace}”.",
+        "The class is for some namespaces only, and that is none of them.",
+        "Choose another class or another namespace, or ask an administrator to open it.",
+    ),
+    Code.CLASS_PAUSED: Sentences(
+        "{gpu_class} is paused.",
+        "An administrator says: “{message}”",
+        "Choose another class, or wait until it is open.",
+    ),
+    Code.CLASS_REPLACED: Sentences(
+        "{gpu_class} can't be asked for any more.", "{other} has taken its place.", "Choose {other}."
+    ),
+    Code.CLASS_FAULT: Sentences(
+        "{gpu_class} can't be served.",
+        "Kubernetes would place no pod that asks for it: {fault}.",
+        "Choose another class, and show this to an administrator.",
+    ),
+    Code.COUNT_CLASS: Sentences(
+        "{value} devices of {gpu_class} are out of its bounds.",
+        "One request takes {least} to {most} of them.",
+        "Write a number from {least} to {most}, or choose another class.",
+    ),
+    Code.SHARE_CLASS: Sentences(
+        "{value} % of a device of {gpu_class} is out of its bounds.",
+        "A share of it is {least} to {most} percent, in steps of {step}.",
+        "Write a multiple of {step} from {least} to {most}, or choose another class.",
+    ),
+    Code.MEMORY_CLASS: Sentences(
+        "{value} of memory is out of the bounds of {gpu_class}.",
+        "It takes {bounds} for each device.",
+        "Write another amount, or choose another class.",
+    ),
+    Code.MODE_OTHER: Sentences(
+        "{gpu_class} is not given like this.", "It is for {offered} only.", "Choose that, or another class."
+    ),
+    Code.MODE_NO_SLICES: Sentences(
+        "{gpu_class} has no slices.",
+        "No device of this class is a slice of a card (MIG).",
+        "Choose another mode, or a class that has slices.",
+    ),
+    Code.MODE_NO_SHARES: Sentences(
+        "{gpu_class} can't be shared in percent.",
+        "No device of this class publishes {capacity}.",
+        "Choose another mode, or a class whose devices do.",
+    ),
+    Code.MODE_NO_SLOTS: Sentences(
+        "{gpu_class} is not shared in time.",
+        "No device of this class publishes slots.",
+        "Choose another mode, or a class whose devices do.",
+    ),
+    Code.PROFILE_ABSENT: Sentences(
+        "{gpu_class} has no slices of the profile {value}.",
+        "Its devices have {known}.",
+        "Choose one of these profiles, or another class.",
+    ),
+    Code.STYLE_PART: Sentences(
+        "{gpu_class} can't be asked for by an extended resource.",
+        "It is a part of {device_class}, and an extended resource stands for the whole of that.",
+        "Choose the style with claims, or the class {device_class}.",
     ),
     Code.PASTED_SIZE: Sentences(
         "The manifest has {size} bytes.", "At most {most} are read.", "Paste one workload only."

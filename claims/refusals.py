@@ -51,6 +51,21 @@ class Code(StrEnum):
     STYLE_UNSAYABLE = "style.unsayable", "label"
     STYLE_NO_NAME = "style.no_name", "device_class", "most"
 
+    # GPU classes.
+    CLASS_FOREIGN = "class.foreign", "gpu_class", "namespace"
+    CLASS_PAUSED = "class.paused", "gpu_class", "message"
+    CLASS_REPLACED = "class.replaced", "gpu_class", "other"
+    CLASS_FAULT = "class.fault", "gpu_class", "fault"
+    COUNT_CLASS = "count.of_class", "gpu_class", "value", "least", "most"
+    SHARE_CLASS = "share.of_class", "gpu_class", "value", "least", "most", "step"
+    MEMORY_CLASS = "memory.of_class", "gpu_class", "value", "bounds"
+    MODE_OTHER = "mode.other", "gpu_class", "offered"
+    MODE_NO_SLICES = "mode.no_slices", "gpu_class"
+    MODE_NO_SHARES = "mode.no_shares", "gpu_class", "capacity"
+    MODE_NO_SLOTS = "mode.no_slots", "gpu_class"
+    PROFILE_ABSENT = "profile.absent", "gpu_class", "value", "known"
+    STYLE_PART = "style.part", "gpu_class", "device_class"
+
     # A manifest that was pasted.
     PASTED_SIZE = "pasted.size", "size", "most"
     PASTED_YAML = "pasted.yaml", "line", "reason"

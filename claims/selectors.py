@@ -5,6 +5,8 @@ Nothing here names another team: every read is bounded by the namespaces of the 
 
 from __future__ import annotations
 
+import re
+import threading
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -15,16 +17,22 @@ from claims.lifecycle import EXISTING, FINAL, State
 from claims.manifests import REQUEST_LABEL
 from claims.messages import noun, summary
 from claims.models import GpuRequest, GpuRequestEvent, PastedManifest
-from claims.wish import Bounds, ClassFacts, Owner
+from claims.wish import OPEN, Bounds, ClassFacts, Owner
+from dra.objects import DeviceClass
 from dra.quantity import Format, Quantity
 from gpuinventory import selectors as inventory
 from gpuinventory.claimstate import BADGES, ClaimState
-from gpuinventory.selectors import ClaimView, DeviceClassView, DeviceFacts
+from gpuinventory.gpuclasses import GPUClassView, Made, expressions_of, offer_of
+from gpuinventory.selectors import ClaimView
+from gpuinventory.selectors.gpuclasses import Catalogue, catalogue
+from gpuinventory.selectors.held import Held
 from portal.badge import Badge
 from portal.models import User
 from portal.selectors import namespaces_of
 
 PAGE = 50
+_DRIVER = re.compile(r'device\.driver\s*==\s*["\']([^"\']+)["\']')
+_OWN = threading.local()  # options are asked for with each preview, and change seldom
 _OF_STATE: Mapping[State, Badge] = {
     State.SUBMITTING: Badge("wait", "◔", "Being created"),
     State.NOT_CREATED: BADGES[ClaimState.NOT_CREATED],
@@ -45,11 +53,12 @@ _TELLING = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassOption:
-    """A DeviceClass as the form offers it, with what its driver publishes. Which of that it selects is not judged."""
+    """A GPU class as the form offers it. `expressions` are the selectors of its DeviceClass."""
 
-    view: DeviceClassView
+    view: GPUClassView
     facts: ClassFacts
-    published: tuple[DeviceFacts, ...]
+    expressions: tuple[str, ...]
+    configured: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +111,15 @@ class RequestList:
     pager: Page[GpuRequest]
 
 
-def class_options() -> tuple[ClassOption, ...]:
-    """Every DeviceClass by name. Two queries."""
-    published = inventory.device_facts("")
-    return tuple(_option(view, published) for view in inventory.device_classes())
+def class_options(fleet: Held) -> tuple[ClassOption, ...]:
+    """Every GPU class, in the catalogue's order. One query; made anew where the catalogue was."""
+    found = catalogue(fleet)
+    known: tuple[Catalogue, tuple[ClassOption, ...]] | None = getattr(_OWN, "options", None)
+    if known is None or known[0] is not found:
+        classes = fleet.snapshot.classes
+        options = tuple(_option(view, classes.get(view.device_class)) for view in found.views)
+        known = _OWN.options = (found, options)
+    return known[1]
 
 
 def bounds_of(user: User, options: Iterable[ClassOption]) -> Bounds:
@@ -150,18 +164,30 @@ def object_uids(namespaces: Collection[str]) -> frozenset[str]:
     return inventory.claim_uids(namespaces)
 
 
-def _option(view: DeviceClassView, published: tuple[DeviceFacts, ...]) -> ClassOption:
-    drivers = {each.driver for each in published}
-    driver = view.driver or (next(iter(drivers)) if len(drivers) == 1 else "")
-    own = tuple(each for each in published if driver in ("", each.driver))
-    largest = max((each.memory for each in own), default=0)
+def _option(view: GPUClassView, device_class: DeviceClass | None) -> ClassOption:
+    expressions = expressions_of(device_class) if device_class else ()
+    offer = offer_of(view.taken)
+    largest = offer.sizes[-1] if offer and offer.sizes else 0
     facts = ClassFacts(
         name=view.name,
-        driver=driver or None,
-        extended_resource=view.extended_resource_name or None,
+        named=view.device_class,
+        selectors=view.selectors,
+        driver=_driver(view, expressions),
+        extended_resource=device_class.spec.extended_resource_name if device_class else None,
         largest_memory=Quantity.of(largest, Format.BINARY_SI) if largest else None,
+        offer=offer,
+        spec=view.spec if view.made is Made.BY_ADMIN else OPEN,
+        fault=view.fault,
     )
-    return ClassOption(view=view, facts=facts, published=own)
+    configured = device_class is not None and bool(device_class.spec.config)
+    return ClassOption(view=view, facts=facts, expressions=expressions, configured=configured)
+
+
+def _driver(view: GPUClassView, expressions: tuple[str, ...]) -> str | None:
+    """The one driver of its devices; where there are none, the one that its selectors name."""
+    if view.drivers:
+        return view.drivers[0] if len(view.drivers) == 1 else None
+    return next((match[1] for each in expressions for match in _DRIVER.finditer(each)), None)
 
 
 def _views(rows: list[GpuRequest]) -> tuple[RequestView, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from types import MappingProxyType
 
 from claims.manifests.around import kubectl_line, kustomization, pipeline, readme
 from claims.manifests.claims import claim_template, resource_claim
@@ -19,6 +20,7 @@ REQUEST_LABEL = "portico.dev/request"
 
 # The file of what is created: each pod gets a claim of its own, or all share one.
 OBJECT_FILES: Mapping[Owner, str] = {Owner.OWN: "template.yaml", Owner.SHARED: "claim.yaml"}
+_NONE: Mapping[str, ClassFacts] = MappingProxyType({})
 _WORKLOAD_FILES = {
     Workload.POD: "pod.yaml",
     Workload.DEPLOYMENT: "deployment.yaml",
@@ -77,12 +79,15 @@ class Files:
         return File("manifest.yaml", "---\n".join(file.text for file in self.applied))
 
 
-def render(wish: Wish, facts: ClassFacts, key: str, *, own: File | None = None) -> Files:
+def render(
+    wish: Wish, facts: ClassFacts, key: str, *, others: Mapping[str, ClassFacts] = _NONE, own: File | None = None
+) -> Files:
     """The files of a wish. `key` is the form's number; it stands in the template's label, so that we know it again.
 
+    `others` has the facts of its alternatives' classes; one that is not there is a DeviceClass.
     `own` is the workload that was pasted, patched by `claims.pasted`; without it the wish's own one is written.
     """
-    template = _template(wish, facts, {REQUEST_LABEL: key})
+    template = _template(wish, {**others, wish.device_class: facts}, {REQUEST_LABEL: key})
     pod = own or File(workload_file(wish), workload(wish, facts))
     scaler = (File("autoscaler.yaml", autoscaler(wish)),) if wish.autoscale and not own else ()
     applied = ((template,) if wish.style is Style.CLAIMS else ()) + (pod, *scaler)
@@ -101,9 +106,9 @@ def workload_file(wish: Wish) -> str:
     return _WORKLOAD_FILES[wish.workload]
 
 
-def _template(wish: Wish, facts: ClassFacts, labels: Mapping[str, str]) -> File:
+def _template(wish: Wish, classes: Mapping[str, ClassFacts], labels: Mapping[str, str]) -> File:
     write = resource_claim if wish.owner is Owner.SHARED else claim_template
-    return File(OBJECT_FILES[wish.owner], write(wish, facts, labels))
+    return File(OBJECT_FILES[wish.owner], write(wish, classes, labels))
 
 
 def _around(wish: Wish, facts: ClassFacts, names: tuple[str, ...]) -> tuple[File, ...]:

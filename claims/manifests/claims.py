@@ -8,28 +8,31 @@ from typing import Final
 from claims.manifests.yaml import Value, document
 from claims.wish import WHOLE, Choice, ClassFacts, Constraint, Interval, Owner, Strategy, Toleration, Wish
 from dra.objects import API_VERSION
-from dra.quantity import Quantity
+from dra.quantity import Format, Quantity
+from gpuinventory.gpuclasses import keys_of
 
 DEVICE_REQUEST = "gpu"  # the name of the one device request, which the pod's container refers to
 
-# What drivers call things, where they differ from ours: the facts of the slices that they publish.
-_PROFILE_ATTRIBUTE: Final = {"gpu.nvidia.com": "profile"}
-_SHARE_CAPACITY: Final = {"hami-core-gpu.project-hami.io": "cores"}
+_MIB: Final = 2**20
 
 # Every pod gets its own resource claim, which carries the label too: so the claims of a request can be found.
 _COMMENT = "Each pod that names it gets a resource claim of its own."
 _SHARED = "All pods that name it share its devices: up to 256, in this namespace."
 
 
-def claim_template(wish: Wish, facts: ClassFacts, labels: Mapping[str, str]) -> str:
+type Classes = Mapping[str, ClassFacts]
+"""The facts of the GPU classes that a wish names; a name without facts is a DeviceClass."""
+
+
+def claim_template(wish: Wish, classes: Classes, labels: Mapping[str, str]) -> str:
     """The template as YAML, labelled, and so are the resource claims made from it."""
-    spec: Value = {"metadata": {"labels": labels}, "spec": {"devices": _devices(wish, facts)}}
+    spec: Value = {"metadata": {"labels": labels}, "spec": {"devices": _devices(wish, classes)}}
     return _document("ResourceClaimTemplate", wish, labels, spec, _COMMENT)
 
 
-def resource_claim(wish: Wish, facts: ClassFacts, labels: Mapping[str, str]) -> str:
+def resource_claim(wish: Wish, classes: Classes, labels: Mapping[str, str]) -> str:
     """The resource claim as YAML, labelled."""
-    return _document("ResourceClaim", wish, labels, {"devices": _devices(wish, facts)}, _SHARED)
+    return _document("ResourceClaim", wish, labels, {"devices": _devices(wish, classes)}, _SHARED)
 
 
 def pod_claim(wish: Wish) -> dict[str, Value]:
@@ -43,18 +46,23 @@ def _document(kind: str, wish: Wish, labels: Mapping[str, str], spec: Value, com
     return document({"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}, comment=comment)
 
 
-def _devices(wish: Wish, facts: ClassFacts) -> dict[str, Value]:
-    devices: dict[str, Value] = {"requests": [_device_request(wish, facts)]}
+def _devices(wish: Wish, classes: Classes) -> dict[str, Value]:
+    devices: dict[str, Value] = {"requests": [_device_request(wish, classes)]}
     if wish.constraints:
         devices["constraints"] = [_constraint(each) for each in wish.constraints]
-    if facts.driver and (wish.strategy or wish.interval):
-        devices["config"] = [_config(_sharing(wish.strategy, wish.interval), facts.driver)]
+    driver = _facts(wish, classes).driver
+    if driver and (wish.strategy or wish.interval):
+        devices["config"] = [_config(_sharing(wish.strategy, wish.interval), driver)]
     return devices
 
 
-def _device_request(wish: Wish, facts: ClassFacts) -> dict[str, Value]:
+def _facts(choice: Choice, classes: Classes) -> ClassFacts:
+    return classes.get(choice.device_class) or ClassFacts(name=choice.device_class)
+
+
+def _device_request(wish: Wish, classes: Classes) -> dict[str, Value]:
     """The DeviceRequest; with alternatives the first that can be had counts, in their order."""
-    ways = [_way(wish, choice, facts.driver or "") for choice in wish.choices]
+    ways = [_way(wish, choice, _facts(choice, classes)) for choice in wish.choices]
     if len(ways) == 1:
         return {"name": DEVICE_REQUEST, "exactly": ways[0]}
     return {
@@ -63,39 +71,48 @@ def _device_request(wish: Wish, facts: ClassFacts) -> dict[str, Value]:
     }
 
 
-def _way(wish: Wish, choice: Choice, driver: str) -> dict[str, Value]:
+def _way(wish: Wish, choice: Choice, facts: ClassFacts) -> dict[str, Value]:
     """An ExactDeviceRequest or DeviceSubRequest.
 
     A capacity request *consumes* from a device that can be shared, so a whole device is never asked for by one: its
     memory is a floor, written as a selector. A share consumes its percentage, and memory if that is to be tightened.
     """
-    way: dict[str, Value] = {"deviceClassName": choice.device_class}
-    selectors: list[Value] = [{"cel": {"expression": each}} for each in _selectors(wish, choice, driver)]
+    way: dict[str, Value] = {"deviceClassName": facts.device_class}
+    selectors: list[Value] = [{"cel": {"expression": each}} for each in _selectors(wish, choice, facts)]
     if selectors:
         way["selectors"] = selectors
     way["count"] = choice.count
-    if capacity := _capacity(choice, driver):
+    if capacity := _capacity(choice, facts):
         way["capacity"] = {"requests": capacity}
     if wish.tolerations:
         way["tolerations"] = [_toleration(each) for each in wish.tolerations]
     return way
 
 
-def _selectors(wish: Wish, choice: Choice, driver: str) -> Iterator[str]:
+def _selectors(wish: Wish, choice: Choice, facts: ClassFacts) -> Iterator[str]:
+    yield from facts.selectors
     if choice.profile:
-        yield _is_profile(choice.profile, _PROFILE_ATTRIBUTE.get(driver, "migProfile"))
+        yield _is_profile(choice.profile, keys_of(facts.driver or "").profile or "migProfile")
     if choice.memory and choice.share == WHOLE:
         yield _at_least(choice.memory)
     yield from wish.cel
 
 
-def _capacity(choice: Choice, driver: str) -> dict[str, Value]:
+def _capacity(choice: Choice, facts: ClassFacts) -> dict[str, Value]:
     if choice.slots is not None:
         return {"slots": str(choice.slots)}
     if choice.share == WHOLE:
         return {}
-    memory = {"memory": str(choice.memory)} if choice.memory else {}
-    return {_SHARE_CAPACITY.get(driver, "sharePercent"): str(choice.share), **memory}
+    memory = choice.memory or _part_of_memory(choice.share, facts)
+    return {facts.share_capacity: str(choice.share), **({"memory": str(memory)} if memory else {})}
+
+
+def _part_of_memory(share: int, facts: ClassFacts) -> Quantity | None:
+    """The memory that a share must name since it would consume all of it otherwise: its part of the smallest device."""
+    portion = facts.offer.share if facts.offer else None
+    if portion is None or not portion.takes_all_memory or not portion.sizes:
+        return None
+    return Quantity.of(portion.sizes[0] * share // (WHOLE * _MIB) * _MIB, Format.BINARY_SI)
 
 
 def _constraint(constraint: Constraint) -> dict[str, Value]:

@@ -21,7 +21,7 @@ def quota(wish: Wish, facts: ClassFacts) -> str:
         {
             "apiVersion": "v1",
             "kind": "ResourceQuota",
-            "metadata": {"name": _name(wish.device_class), "namespace": wish.namespace},
+            "metadata": {"name": _name(facts.device_class), "namespace": wish.namespace},
             "spec": {"hard": dict.fromkeys(_keys(facts), limit)},
         },
         comment=_comment(wish),
@@ -39,9 +39,9 @@ def _comment(wish: Wish) -> str:
 
 def _keys(facts: ClassFacts) -> Iterator[str]:
     """The class's own key holds resource claims; the others refuse a pod that asks by extended resource at once."""
-    yield f"{facts.name}.deviceclass.resource.k8s.io/devices"
-    if len(facts.name) <= MAX_LABEL:
-        yield f"requests.deviceclass.resource.kubernetes.io/{facts.name}"
+    yield f"{facts.device_class}.deviceclass.resource.k8s.io/devices"
+    if len(facts.device_class) <= MAX_LABEL:
+        yield f"requests.deviceclass.resource.kubernetes.io/{facts.device_class}"
     if facts.extended_resource:
         yield f"requests.{facts.extended_resource}"
 

@@ -85,7 +85,7 @@ def autoscaler(wish: Wish) -> str:
 
 def extended_resource(facts: ClassFacts) -> str:
     """The resource name by which a container asks for a device of the class: its own, else the implicit one."""
-    return facts.extended_resource or implicit_name(facts.name)
+    return facts.extended_resource or implicit_name(facts.device_class)
 
 
 def container_resources(wish: Wish, facts: ClassFacts) -> dict[str, Value]:

@@ -19,6 +19,7 @@ from gpuinventory.selectors.held import Held
 from gpuinventory.selectors.quotas import resource_quotas
 
 TEMPLATE_COUNT_KEY = "count/resourceclaimtemplates.resource.k8s.io"
+_DEVICES = ".deviceclass.resource.k8s.io/devices"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +51,27 @@ def quota_charges(seen: Preview, held: Held) -> tuple[Charge, ...]:
     adds = {**charges(claim_of(seen.files).spec, held.snapshot.classes.values()), TEMPLATE_COUNT_KEY: 1}
     found = [each for quota in resource_quotas(seen.wish.namespace) for each in _charges(quota, adds)]
     return tuple(sorted(found, key=lambda each: not each.over))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Full:
+    """A quota that lets no further device of a class be had: `used` of `limit` are charged."""
+
+    quota: str
+    used: int
+    limit: int
+
+
+def full_quotas(namespace: str) -> Mapping[str, Full]:
+    """By DeviceClass, the first quota of the namespace that has no room for a device of it. One query."""
+    found: dict[str, Full] = {}
+    for quota in resource_quotas(namespace):
+        for key, text in (quota.status.hard or quota.spec.hard).items():
+            device_class = key.removesuffix(_DEVICES)
+            used, limit = _number(quota.status.used.get(key, "0")) or 0, _number(text)
+            if device_class != key and limit is not None and used >= limit:
+                found.setdefault(device_class, Full(quota=quota.metadata.name, used=used, limit=limit))
+    return found
 
 
 def _charges(quota: ResourceQuota, adds: Mapping[str, int]) -> Iterator[Charge]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from claims import selectors
@@ -11,7 +12,8 @@ from claims.refusals import Code, Refusal, RefusalError, refuse
 from claims.selectors import ClassOption, pasted_manifest
 from claims.services.paste import KEPT
 from claims.wish import Bounds, ClassFacts, Owner, Reading, Wish, Workload, judge, read
-from gpuinventory.selectors import ClaimView, TemplateView, resource_claim, resource_claim_template
+from gpuinventory.selectors import ClaimView, TemplateView, held, resource_claim, resource_claim_template
+from gpuinventory.selectors.held import Held
 from portal.models import User
 
 
@@ -19,10 +21,11 @@ from portal.models import User
 class Preview:
     """A query as read, what is wrong with it, and the files if nothing is.
 
-    `existing` is the template or claim of the wished name, this form's own or another. `manifest` is the workload of
-    the person's own as it was pasted.
+    `fleet` is what it was judged by. `existing` is the template or claim of the wished name, this form's own or
+    another. `manifest` is the workload of the person's own as it was pasted.
     """
 
+    fleet: Held
     reading: Reading
     options: tuple[ClassOption, ...]
     bounds: Bounds
@@ -51,17 +54,19 @@ class Preview:
 
 def preview(*, user: User, query: str, key: str) -> Preview:
     """Judge the query by what this person may ask for and what is known of the cluster."""
-    reading, options = read(query), selectors.class_options()
+    fleet = held.current()
+    reading, options = read(query), selectors.class_options(fleet)
     bounds, wish = selectors.bounds_of(user, options), reading.wish
     refusals = judge(wish, bounds) if wish else reading.refusals
     manifest, files = _manifest(user, reading), None
     if wish and not refusals:
         try:
-            files = _files(wish, bounds.classes[wish.device_class], key, manifest)
+            files = _files(wish, bounds.classes, key, manifest)
         except RefusalError as refused:
             refusals = refused.refusals
     existing = _existing(wish) if wish and files else None
     return Preview(
+        fleet=fleet,
         reading=reading,
         options=options,
         bounds=bounds,
@@ -86,10 +91,11 @@ def _manifest(user: User, reading: Reading) -> str | None:
     return pasted_manifest(user, reading.values.get("manifest", ""))
 
 
-def _files(wish: Wish, facts: ClassFacts, key: str, manifest: str | None) -> Files:
+def _files(wish: Wish, classes: Mapping[str, ClassFacts], key: str, manifest: str | None) -> Files:
     """RefusalError where the wish's own workload is not kept any more, or can't be used."""
-    if wish.workload is not Workload.OWN:
-        return render(wish, facts, key)
-    if manifest is None:
-        raise RefusalError(refuse(Code.PASTED_GONE, "manifest", kept=KEPT))
-    return render(wish, facts, key, own=patch(manifest, wish, facts))
+    facts, own = classes[wish.device_class], None
+    if wish.workload is Workload.OWN:
+        if manifest is None:
+            raise RefusalError(refuse(Code.PASTED_GONE, "manifest", kept=KEPT))
+        own = patch(manifest, wish, facts)
+    return render(wish, facts, key, others=classes, own=own)

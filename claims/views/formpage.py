@@ -15,15 +15,15 @@ from django.http import HttpResponse
 from claims.messages import noun, say, summary
 from claims.refusals import Code, Refusal
 from claims.services.charges import quota_charges
-from claims.services.fit import class_rooms, fit
+from claims.services.fit import fit
 from claims.services.preview import Preview
 from claims.views.desk.fields import Fields, fields_of
 from claims.views.desk.into import into
 from claims.views.desk.otherwise import otherwise
+from claims.views.desk.what import what
 from claims.views.files import shown
 from claims.views.fitpanel import panel
 from claims.wish import LABELS, LEAST_SHARE, MAX_COUNT, SHARE_STEP, WHOLE, Strategy, gib
-from gpuinventory.selectors import held
 from portal.http import SignedInRequest, page_or_part
 from portal.selectors import namespaces_of
 
@@ -78,14 +78,13 @@ def _page(seen: Preview, fields: Fields, refusals: Sequence[Refusal]) -> dict[st
 
 def _of_fleet(seen: Preview, fields: Fields) -> dict[str, Any]:
     """What the fleet and the quotas say about the wish, and the room of each class."""
-    fleet = held.current()
+    fleet = seen.fleet
     answer = fit(seen, fleet)
-    rooms = class_rooms(fleet, [option.view.name for option in seen.options])
     return {
         "fit": panel(answer, seen.wish),
         **otherwise(seen, fields, fleet, answer),
         "charges": quota_charges(seen, fleet),
-        "cards": [(option, rooms[option.view.name]) for option in seen.options],
+        **what(seen, fleet),
     }
 
 

@@ -117,9 +117,9 @@ def _state(view: GPUClassView, numbers: Numbers, namespaces: tuple[str, ...]) ->
 def _query(view: GPUClassView) -> list[tuple[str, str]]:
     """The form's values for the least that the class gives."""
     spec = view.spec
-    pairs = [("class", view.device_class), ("count", str(spec.count.default))]
+    pairs = [("class", view.name), ("count", str(spec.count.default))]
     if spec.mode == "share":
         pairs.append(("share", str(spec.share.default)))
     if spec.memory.default:
         pairs.append(("memory", spec.memory.default))
-    return pairs + [(f"cel.{number}", each) for number, each in enumerate(view.selectors, 1)]
+    return pairs

@@ -7,9 +7,12 @@ served by MPS, and `memory` consumed by a share only tightens.
 
 from __future__ import annotations
 
+from claims.wish.classes import closed, mode_closed
 from claims.wish.codec import Reading, read, write
-from claims.wish.judging import Bounds, ClassFacts, gib, judge
+from claims.wish.facts import OPEN, Bounds, ClassFacts
+from claims.wish.judging import gib, judge
 from claims.wish.keys import EXAMPLES, KEYS, LABELS, LISTS, entry_of, numbers_given
+from claims.wish.reading import mode_of
 from claims.wish.values import (
     LEAST_SHARE,
     MAX_ALTERNATIVES,
@@ -46,6 +49,7 @@ __all__ = (
     "MAX_PODS",
     "MAX_REPLICAS",
     "MAX_SLOTS",
+    "OPEN",
     "SHARE_STEP",
     "WHOLE",
     "Bounds",
@@ -63,9 +67,12 @@ __all__ = (
     "Toleration",
     "Wish",
     "Workload",
+    "closed",
     "entry_of",
     "gib",
     "judge",
+    "mode_closed",
+    "mode_of",
     "numbers_given",
     "read",
     "write",

@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from claims.refusals import Code, Refusal, quoted, refuse
+from claims.wish.classes import closed, out_of_bounds
+from claims.wish.facts import Bounds, ClassFacts
 from claims.wish.keys import LABELS
 from claims.wish.values import SHARE_STEP, WHOLE, Choice, Mode, Owner, Style, Wish
 from dra.names import MAX_LABEL
 from dra.quantity import Quantity
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClassFacts:
-    """What is known of a DeviceClass. `largest_memory` is the most that any device it could give has, in bytes."""
-
-    name: str
-    driver: str | None = None
-    extended_resource: str | None = None
-    largest_memory: Quantity | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
-    """What the cluster and the person's teams allow."""
-
-    namespaces: frozenset[str]
-    classes: Mapping[str, ClassFacts]
 
 
 def judge(wish: Wish, bounds: Bounds) -> tuple[Refusal, ...]:
@@ -39,7 +22,7 @@ def _impossible(wish: Wish, bounds: Bounds) -> Iterator[Refusal]:
     if wish.namespace not in bounds.namespaces:
         yield refuse(Code.NAMESPACE_FOREIGN, "ns", value=quoted(wish.namespace))
     for number, choice in enumerate(wish.choices):
-        yield from _impossible_choice(choice, bounds, f"alt.{number}." if number else "")
+        yield from _impossible_choice(choice, bounds, wish.namespace, f"alt.{number}." if number else "")
     facts = bounds.classes.get(wish.device_class)
     if facts is None:
         return
@@ -53,13 +36,19 @@ def _impossible(wish: Wish, bounds: Bounds) -> Iterator[Refusal]:
         yield from _unsayable(wish, facts)
 
 
-def _impossible_choice(choice: Choice, bounds: Bounds, prefix: str) -> Iterator[Refusal]:
+def _impossible_choice(choice: Choice, bounds: Bounds, namespace: str, prefix: str) -> Iterator[Refusal]:
     if choice.share < WHOLE and choice.count > 1:
         yield refuse(Code.SHARE_OF_MANY, f"{prefix}share", count=choice.count, share=choice.share)
     facts = bounds.classes.get(choice.device_class)
     if facts is None:
         yield refuse(Code.CLASS_UNKNOWN, f"{prefix}class", value=quoted(choice.device_class))
-    elif choice.memory and facts.largest_memory and choice.share < WHOLE:
+        return
+    refusal = closed(facts, namespace, f"{prefix}class")
+    if refusal and namespace in bounds.namespaces:
+        yield refusal
+        return
+    yield from out_of_bounds(choice, facts, prefix)
+    if choice.memory and facts.largest_memory and choice.share < WHOLE:
         yield from _over_share(choice.memory, choice.share, facts.largest_memory, f"{prefix}memory")
 
 
@@ -77,8 +66,10 @@ def _unsayable(wish: Wish, facts: ClassFacts) -> Iterator[Refusal]:
         "toleration": wish.tolerations,
     }
     yield from (refuse(Code.STYLE_UNSAYABLE, key, label=LABELS[key]) for key, value in said.items() if value)
-    if not facts.extended_resource and len(facts.name) > MAX_LABEL:
-        yield refuse(Code.STYLE_NO_NAME, "style", device_class=facts.name, most=MAX_LABEL)
+    if facts.selectors:
+        yield refuse(Code.STYLE_PART, "style", gpu_class=facts.name, device_class=facts.device_class)
+    elif not facts.extended_resource and len(facts.device_class) > MAX_LABEL:
+        yield refuse(Code.STYLE_NO_NAME, "style", device_class=facts.device_class, most=MAX_LABEL)
 
 
 def _over_share(memory: Quantity, share: int, total: Quantity, field: str) -> Iterator[Refusal]:

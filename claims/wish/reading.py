@@ -65,6 +65,11 @@ def wish_of(values: Mapping[str, str]) -> tuple[Wish | None, tuple[Refusal, ...]
     return (None if form.refusals else wish), tuple(form.refusals)
 
 
+def mode_of(values: Mapping[str, str], prefix: str = "") -> Mode:
+    """The mode that a query means, even where its other values are wrong. `prefix` as in `Fields`."""
+    return _mode(Fields(values, prefix))
+
+
 def _names(form: Fields) -> dict[str, Any]:
     for key in EXAMPLES:
         form.lacking(key)

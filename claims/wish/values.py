@@ -109,7 +109,10 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """One way to serve a wish. `memory` is bytes per device, `share` percent of each device (100: the whole)."""
+    """One way to serve a wish. `device_class` names the GPU class: a DeviceClass, or a kind or offer of its devices.
+
+    `memory` is bytes per device, `share` percent of each device (100: the whole).
+    """
 
     device_class: str
     memory: Quantity | None = None

@@ -44,7 +44,7 @@ def said(answer: HttpResponse) -> str:
         ({"name": "absent"}, "Name is missing"),
         ({"class": ""}, "GPU class is missing"),
         ({"ns": "inference-team"}, "None of your teams works in a namespace of that name"),
-        ({"class": "h200"}, "The cluster has no DeviceClass of that name"),
+        ({"class": "h200"}, "The cluster has no GPU class of that name"),
         ({"count": "2", "share": "50"}, "so it can't use shares of two devices"),
     ],
 )

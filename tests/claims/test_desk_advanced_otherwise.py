@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from tests.claims.desk import form_page, is_open, linked, part, value_of, words
-from tests.claims.rows import CEL, device_class, put, put_gpu_class
+from tests.claims.rows import CLASS, CEL, device_class, put, put_gpu_class
 from tests.claims.test_fit import hold
 
 pytestmark = pytest.mark.usefixtures("fleet")
@@ -68,12 +68,12 @@ def test_each_says_what_is_free_and_whether_it_fits_by_itself(as_alice: Client) 
 
 def test_a_class_that_ends_the_search_is_said(as_alice: Client) -> None:
     put("DeviceClass", device_class("careless", 'device.attributes["gpu.portico.dev"].nothing == "x"'))
-    html = alternatives(as_alice, "&alt.1.class=careless")
-    assert "Kubernetes gives up on pods that ask for it" in words(html)
+    html = part(form_page(as_alice, "&alt.1.class=careless", status=422), "otherwise")
+    assert "careless can't be served. Kubernetes would place no pod that asks for it" in words(html)
 
 
 def test_a_class_of_an_administrator_is_offered_by_its_title(as_alice: Client) -> None:
-    put_gpu_class("large", title="Large cards")
+    put_gpu_class(CLASS, title="Large cards")
     assert "Large cards (2 free)" in words(alternatives(as_alice))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from html import unescape
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote_plus, urlsplit
 
 import pytest
 from django.test import Client
@@ -147,10 +147,10 @@ def test_a_closed_node_keeps_pods_off_free_devices(as_alice: Client) -> None:
     assert "Devices are free, but 1 node with free devices is cordoned." in words(panel(as_alice))
 
 
-def test_a_class_that_fails_on_a_device_is_said_to_end_the_search(as_alice: Client) -> None:
-    put("DeviceClass", device_class("careless", 'device.attributes["gpu.portico.dev"].nothing == "x"'))
-    said = words(panel(as_alice, "&class=careless"))
-    assert "Kubernetes would place such a pod nowhere. Its scheduler stops at: class careless: selector" in said
+def test_a_condition_that_fails_on_a_device_is_said_to_end_the_search(as_alice: Client) -> None:
+    condition = quote_plus('device.attributes["gpu.portico.dev"].nothing == "x"')
+    said = words(panel(as_alice, f"&cel.1={condition}"))
+    assert "Kubernetes would place such a pod nowhere. Its scheduler stops at: " in said
     assert "no such key: nothing" in said
 
 
@@ -258,7 +258,7 @@ def test_each_class_says_what_it_has_free_and_the_most_on_one_node(as_alice: Cli
     put("DeviceClass", device_class("careless", 'device.attributes["gpu.portico.dev"].nothing == "x"'))
     said = cards(as_alice)
     assert said["physical-gpu"] == "1 of 2 free, at most 1 on one node"
-    assert said["careless"] == "Kubernetes gives up on pods that ask for it"
+    assert said["careless"].startswith("careless can't be served. Kubernetes would place no pod that asks for it: ")
 
 
 def test_a_class_that_is_full_says_how_many_wait(as_alice: Client) -> None:

@@ -112,7 +112,7 @@ def test_what_still_lacks_is_said_and_is_no_mistake(as_alice: Client) -> None:
         ("share", "33", "A share is 5 to 100 percent of a device, in steps of 5"),
         ("memory", "lots", "“lots” is no amount of memory"),
         ("name", "My GPU", "a-z, 0-9 and -"),
-        ("class", "h200", "The cluster has no DeviceClass of that name"),
+        ("class", "h200", "The cluster has no GPU class of that name"),
         ("ns", "inference-team", "None of your teams works in a namespace of that name"),
         ("strategy", "Luck", "The node driver knows MPS"),
     ],

@@ -58,6 +58,8 @@ def test_a_proposal_is_followed_by_the_keyboard(as_browser: Page) -> None:
 def test_a_class_that_fails_on_a_device(as_browser: Page, looks: Looks) -> None:
     put("DeviceClass", device_class("careless", 'device.attributes["gpu.portico.dev"].nothing == "x"'))
     as_browser.goto(f"/request/?{QUERY}&class=careless&form={KEY}")
+    looks.at(as_browser, "class-fault")
+    as_browser.goto(f"/request/?{QUERY}&form={KEY}&cel.1=device.attributes[device.driver].nothing+%3D%3D+1")
     looks.at(as_browser, "fit-aborts")
 
 

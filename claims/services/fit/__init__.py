@@ -6,6 +6,5 @@ The claim that is asked about is read out of the very file that would be created
 from claims.services.fit.answer import Change, Fit, Outcome, Proposal
 from claims.services.fit.ask import fit
 from claims.services.fit.claim import choice_of
-from claims.services.fit.classes import ClassRoom, class_rooms
 
-__all__ = ["Change", "ClassRoom", "Fit", "Outcome", "Proposal", "choice_of", "class_rooms", "fit"]
+__all__ = ["Change", "Fit", "Outcome", "Proposal", "choice_of", "fit"]

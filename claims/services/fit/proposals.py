@@ -16,7 +16,7 @@ from claims.services.fit.answer import Change, Outcome, Proposal
 from claims.services.fit.claim import choice_of, claim_of
 from claims.services.fit.explained import suggestions
 from claims.services.preview import Preview
-from claims.wish import LISTS, SHARE_STEP, Style, judge, numbers_given, read
+from claims.wish import LISTS, SHARE_STEP, ClassFacts, Style, judge, numbers_given, read
 from dra.advice.explanation import ChangeCode, Suggestion
 from dra.fleet import Wish
 from dra.objects import ResourceClaim
@@ -58,16 +58,18 @@ def _of_classes(seen: Preview, outcome: Outcome) -> Iterator[_Changed]:
     if chosen is None or chosen.facts.driver is None:
         return
     free = _next_number("alt", values) if outcome is Outcome.WAIT and values.get("style") != Style.EXTENDED else 0
-    kindred = (
-        option.view.name
-        for option in seen.options
-        if option.facts.driver == chosen.facts.driver and option.view.expressions and option is not chosen
-    )
+    kindred = (option.view.name for option in seen.options if _kin(option.facts, chosen.facts) and option.expressions)
     for name in islice(kindred, _MOST_CLASSES):
         if free:
             yield _Changed(Change.ALTERNATIVE, "", name, _as_alternative(values, name, free))
         else:
             yield _Changed(Change.DEVICE_CLASS, values.get("class", ""), name, {"class": name})
+
+
+def _kin(facts: ClassFacts, chosen: ClassFacts) -> bool:
+    """Whether that class may do as well. A part of a DeviceClass is no news beside the whole of it."""
+    sibling = chosen.selectors and facts.device_class == chosen.device_class
+    return facts.driver == chosen.driver and facts is not chosen and bool(sibling or not facts.selectors)
 
 
 def _as_alternative(values: Mapping[str, str], name: str, number: int) -> Mapping[str, str]:
@@ -181,6 +183,6 @@ def _nodes(seen: Preview, held: Held, query: str, asked: Wish) -> int:
     wish = read(query).wish
     if wish is None or judge(wish, seen.bounds):
         return 0
-    claim = claim_of(render(wish, seen.bounds.classes[wish.device_class], seen.key))
+    claim = claim_of(render(wish, seen.bounds.classes[wish.device_class], seen.key, others=seen.bounds.classes))
     answer = held.fleet.answer(held.snapshot, replace(asked, resource_claims=(claim,)), held.usage)
     return 0 if answer.aborts else answer.fitting

@@ -1,0 +1,55 @@
+"""What is known of GPU classes and allowed to a person, as wishes are judged by it. Values only.
+
+A GPU class is what one asks for; resource claims name the DeviceClass that serves it, with its selectors beside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from dra.objects.gpuclass import GPUClassDevices, GPUClassSpec
+from dra.quantity import Quantity
+from gpuinventory.gpuclasses import Offer, keys_of
+
+OPEN: Final = GPUClassSpec(title="", device_class=GPUClassDevices())
+"""What holds for a class of which no administrator said anything."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassFacts:
+    """What is known of a GPU class. `named` is its DeviceClass, "" for one of the same name; `selectors` come on top.
+
+    `largest_memory` is the most that any device it could give has, in bytes. `offer` is what its devices can be asked
+    for, None where none is published. `spec` bounds what may be asked; `fault` keeps every request from being served.
+    """
+
+    name: str
+    named: str = ""
+    selectors: tuple[str, ...] = ()
+    driver: str | None = None
+    extended_resource: str | None = None
+    largest_memory: Quantity | None = None
+    offer: Offer | None = None
+    spec: GPUClassSpec = OPEN
+    fault: str = ""
+
+    @property
+    def device_class(self) -> str:
+        """The DeviceClass that a device request names."""
+        return self.named or self.name
+
+    @property
+    def share_capacity(self) -> str:
+        """The capacity that a share of its devices consumes, in percent."""
+        portion = self.offer.share if self.offer else None
+        return portion.name if portion else keys_of(self.driver or "").share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What the cluster and the person's teams allow; `classes` by the name of the GPU class."""
+
+    namespaces: frozenset[str]
+    classes: Mapping[str, ClassFacts]
