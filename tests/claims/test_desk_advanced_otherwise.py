@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from tests.claims.desk import form_page, is_open, linked, part, value_of, words
-from tests.claims.rows import CLASS, CEL, device_class, put, put_gpu_class
+from tests.claims.rows import CEL, CLASS, device_class, put, put_gpu_class
 from tests.claims.test_fit import hold
 
 pytestmark = pytest.mark.usefixtures("fleet")
