@@ -34,7 +34,7 @@ def database_url() -> str:
 
 
 @contextmanager
-def running_worker(redis: str, kubeconfig: Path, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+def running_worker(redis: str, kubeconfig: Path, log: Path, **settings: str) -> Iterator[subprocess.Popen[bytes]]:
     environment = os.environ | {
         "DJANGO_SETTINGS_MODULE": "portal.settings",
         "PORTICO_DATABASE_URL": database_url(),
@@ -43,6 +43,7 @@ def running_worker(redis: str, kubeconfig: Path, log: Path) -> Iterator[subproce
         "PORTICO_PROBE_NAMESPACE": "portico-system",
         "PORTICO_SWEEP_SECONDS": "1",
         "PORTICO_WATCH_SECONDS": "30",
+        **settings,
     }
     command = [sys.executable, "-m", "celery", "-A", "portal", "worker", "-P", "threads", "-c", "20"]
     with log.open("wb") as output:
