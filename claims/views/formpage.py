@@ -17,6 +17,7 @@ from claims.refusals import Code, Refusal
 from claims.services.charges import quota_charges
 from claims.services.fit import fit
 from claims.services.preview import Preview
+from claims.views.desk.advanced import advanced
 from claims.views.desk.fields import Fields, fields_of
 from claims.views.desk.into import into
 from claims.views.desk.otherwise import otherwise
@@ -80,9 +81,11 @@ def _of_fleet(seen: Preview, fields: Fields) -> dict[str, Any]:
     """What the fleet and the quotas say about the wish, and the room of each class."""
     fleet = seen.fleet
     answer = fit(seen, fleet)
+    views = {option.view.name: option.view for option in seen.options}
     return {
         "fit": panel(answer, seen.wish),
-        **otherwise(seen, fields, fleet, answer),
+        **otherwise(seen, fields, fleet, views, answer),
+        **advanced(seen, fields, fleet, views.get(fields["class"].value)),
         "charges": quota_charges(seen, fleet),
         **what(seen, fleet),
     }

@@ -8,10 +8,12 @@ from gpuinventory.gpuclasses.fleetshapes import FleetShape, shapes_of
 from gpuinventory.gpuclasses.lint import Check, Finding, FindingCode, check
 from gpuinventory.gpuclasses.numbers import Numbers, numbers_of
 from gpuinventory.gpuclasses.offer import Offer, Part, Portion, offer_of
+from gpuinventory.gpuclasses.published import AttributeSeen, TaintSeen, attributes_of, taints_of
 from gpuinventory.gpuclasses.traits import Traits, keys_of, traits_of
 from gpuinventory.gpuclasses.view import GPUClassView, Made
 
 __all__ = [
+    "AttributeSeen",
     "Check",
     "Finding",
     "FindingCode",
@@ -22,7 +24,9 @@ __all__ = [
     "Offer",
     "Part",
     "Portion",
+    "TaintSeen",
     "Traits",
+    "attributes_of",
     "check",
     "derive",
     "expressions_of",
@@ -30,5 +34,6 @@ __all__ = [
     "numbers_of",
     "offer_of",
     "shapes_of",
+    "taints_of",
     "traits_of",
 ]

@@ -72,10 +72,14 @@ class Taken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """The live answer of the editor: how many of all devices match, of which kinds, and what is wrong."""
+    """The live answer of the editor: how many of all devices match, of which kinds, and what is wrong.
+
+    `unasked` devices were too many to be looked at.
+    """
 
     devices: int
     total: int
+    unasked: int = 0
     taken: tuple[Taken, ...]
     findings: tuple[Finding, ...]
 
@@ -90,6 +94,7 @@ def check(expressions: Sequence[str], snapshot: Snapshot) -> Check:
     return Check(
         devices=found.devices,
         total=found.total,
+        unasked=found.unasked,
         taken=tuple(map(_taken, found.taken)),
         findings=(*_aborts(programs, found), *_extent(programs, found)),
     )

@@ -6,12 +6,17 @@ is kept beside the matches.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice, takewhile
+from typing import Final
 
 from dra.allocation import Snapshot
 from dra.cel import CelCompileError, CelDevice, CelRuntimeError, Program, compile_expression
 from gpuinventory.gpuclasses.fleetshapes import FleetShape, devices_of, reads_identity, seen_by_selectors, shapes_of
+
+MOST_ALONE: Final = 20_000
+"""Devices that are asked each by itself, about a second's work; those after them are not looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,11 +31,12 @@ class Failing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matches:
-    """What the selectors say of a fleet of `total` devices."""
+    """What the selectors say of a fleet of `total` devices, of which `unasked` were too many to be looked at."""
 
     taken: tuple[FleetShape, ...]
     failing: tuple[Failing, ...]
     total: int
+    unasked: int = 0
 
     @property
     def devices(self) -> int:
@@ -48,14 +54,13 @@ def compiled(expressions: Iterable[str]) -> tuple[Program, ...] | CelCompileErro
 
 def matches(programs: Sequence[Program], snapshot: Snapshot) -> Matches:
     """What the selectors say of every device; selectors that read identifiers are asked for each by itself."""
-    shapes = shapes_of(snapshot)
+    shapes, unasked = shapes_of(snapshot), 0
     total = sum(each.devices for each in shapes)
-    asked = ((each, each.shape.cel) for each in shapes)
+    asked: Iterator[tuple[FleetShape, CelDevice]] = ((each, each.shape.cel) for each in shapes)
     if any(map(reads_identity, programs)):
-        asked = (
-            (FleetShape(shape=shape, devices=1, example=name), seen_by_selectors(shape, identity))
-            for shape, identity, name in devices_of(snapshot)
-        )
+        shapes = tuple(_could_match(programs, shapes))
+        unasked = max(sum(each.devices for each in shapes) - MOST_ALONE, 0)
+        asked = islice(_alone(shapes, snapshot), MOST_ALONE)
     taken: list[FleetShape] = []
     failing: list[Failing] = []
     for found, device in asked:
@@ -64,7 +69,21 @@ def matches(programs: Sequence[Program], snapshot: Snapshot) -> Matches:
             taken.append(found)
         elif said is not False:
             failing.append(Failing(selector=said[0], found=found, error=said[1], device=device))
-    return Matches(taken=_together(taken), failing=tuple(failing), total=total)
+    return Matches(taken=_together(taken), failing=tuple(failing), total=total, unasked=unasked)
+
+
+def _could_match(programs: Sequence[Program], shapes: Iterable[FleetShape]) -> Iterator[FleetShape]:
+    """The kinds of devices that the selectors before the first that reads identifiers do not leave out."""
+    before = tuple(takewhile(lambda program: not reads_identity(program), programs))
+    return (each for each in shapes if _said(before, each.shape.cel) is not False)
+
+
+def _alone(shapes: Iterable[FleetShape], snapshot: Snapshot) -> Iterator[tuple[FleetShape, CelDevice]]:
+    """Every device of these kinds by itself."""
+    wanted = {id(each.shape) for each in shapes}
+    for shape, identity, name in devices_of(snapshot):
+        if id(shape) in wanted:
+            yield FleetShape(shape=shape, devices=1, example=name), seen_by_selectors(shape, identity)
 
 
 def _said(programs: Sequence[Program], device: CelDevice) -> bool | tuple[int, str]:

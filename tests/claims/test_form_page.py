@@ -206,7 +206,7 @@ def test_the_page_asks_the_database_a_fixed_number_of_times(
     as_alice: Client, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     """One per kind of object after a change of the cluster, none of them while nothing changes."""
-    with django_assert_max_num_queries(18):
+    with django_assert_max_num_queries(20):
         as_alice.get(ADDRESS)
     with django_assert_max_num_queries(15):
         as_alice.get(ADDRESS)

@@ -16,7 +16,7 @@ from claims.views.desk.fields import Field, Fields, field, numbers_of
 from claims.views.fitwords import nodes_words
 from claims.wish import LISTS, WHOLE, Mode, Reading, numbers_given
 from gpuinventory.gpuclasses import GPUClassView, Numbers
-from gpuinventory.selectors.gpuclasses import Catalogue, catalogue, class_numbers
+from gpuinventory.selectors.gpuclasses import class_numbers
 from gpuinventory.selectors.held import Held
 
 ALT: Final = "alt"
@@ -58,11 +58,13 @@ class Row:
     without: str
 
 
-def otherwise(seen: Preview, fields: Fields, fleet: Held, answer: Fit | None) -> dict[str, Any]:
+def otherwise(
+    seen: Preview, fields: Fields, fleet: Held, views: Mapping[str, GPUClassView], answer: Fit | None
+) -> dict[str, Any]:
     """The context of templates/claims/desk/otherwise.html. `answer` is the fit of the wish, if it is one."""
     given = numbers_given(ALT, seen.reading.values)
     alone = dict(zip(given, answer.alone[1:], strict=False)) if answer else {}
-    around = _Around(seen.reading, fields, fleet, catalogue(fleet))
+    around = _Around(seen.reading, fields, fleet, views)
     rows = [_row(number, around, alone.get(number)) for number in numbers_of(ALT, fields)]
     faulty = ALT in fields and fields[ALT].error is not None
     return {
@@ -81,13 +83,13 @@ class _Around:
     reading: Reading
     fields: Fields
     fleet: Held
-    known: Catalogue
+    known: Mapping[str, GPUClassView]
 
 
 def _row(number: int, around: _Around, alone: int | None) -> Row:
     reading, fleet, known, prefix = around.reading, around.fleet, around.known, f"{ALT}.{number}."
     own = {part: around.fields.get(prefix + part) or field(prefix + part, reading.values) for part in _PARTS}
-    view, mode = known.named(own["class"].value), _mode(reading.values, prefix)
+    view, mode = known.get(own["class"].value), _mode(reading.values, prefix)
     named = bool(own["class"].value)
     return Row(
         number=number,
@@ -120,13 +122,13 @@ def _inputs(own: Mapping[str, Field], mode: Mode) -> Iterator[Field]:
     yield from (own[part] for part in _PARTS[2:] if part in _READS[mode] or own[part].error)
 
 
-def _classes(chosen: str, fleet: Held, known: Catalogue) -> Iterator[Option]:
+def _classes(chosen: str, fleet: Held, known: Mapping[str, GPUClassView]) -> Iterator[Option]:
     yield Option("", "None", chosen=not chosen)
-    for view in known.views:
+    for view in known.values():
         free = class_numbers(fleet, view)
         label = f"{view.spec.title} ({_free(free)} free)" if not free.fault else view.spec.title
         yield Option(view.name, label, chosen=view.name == chosen)
-    if chosen and known.named(chosen) is None:
+    if chosen and chosen not in known:
         yield Option(chosen, chosen, chosen=True)
 
 
