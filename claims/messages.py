@@ -313,6 +313,11 @@ CATALOGUE: Mapping[Code, Sentences] = {
         "The API server says: “{upstream}”",
         "Show this to an administrator: the portal's own right to impersonate is missing.",
     ),
+    Code.UNTRIED: Sentences(
+        "The {kind} was not tried.",
+        "The portal may not try one in your name. The API server says: “{upstream}”",
+        "Try it yourself: {command}. An administrator can let the portal do it: web.tryWorkloads in the chart.",
+    ),
     Code.NOT_YOURS: Sentences(
         "{name} can't be deleted by you.",
         "{author} asked for it, and a request is taken back by the person who made it.",

@@ -93,6 +93,7 @@ class Code(StrEnum):
     DENIED = "server.denied", "upstream"
     INVALID = "server.invalid", "upstream"
     PORTAL_FORBIDDEN = "server.portal_forbidden", "upstream"
+    UNTRIED = "server.untried", "kind", "upstream", "command"
 
     # Taking a request back.
     NOT_YOURS = "withdraw.not_yours", "author", "name"

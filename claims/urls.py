@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from claims.views import claims, downloads, form, gpuclasseditor, gpuclasses, requests
+from claims.views import claims, downloads, form, gpuclasseditor, gpuclasses, requests, validation
 
 app_name = "claims"
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("request/", form.form, name="form"),
     path("request/paste", form.paste_manifest, name="paste"),
+    path("request/validate", validation.validate_wish, name="validate"),
     path("request/bundle.zip", downloads.bundle, name="bundle"),
     path("request/manifest.yaml", downloads.together, name="manifest"),
     path("request/<str:name>", downloads.file, name="file"),

@@ -5,9 +5,10 @@ It decides nothing: rules and files come from the services.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import ndiff
+from difflib import unified_diff
+from types import MappingProxyType
 from typing import Any
 
 from django.http import HttpResponse
@@ -29,6 +30,8 @@ from portal.http import SignedInRequest, page_or_part
 from portal.selectors import namespaces_of
 
 _BOUNDS = {"count": MAX_COUNT, "least": LEAST_SHARE, "step": SHARE_STEP, "whole": WHOLE}
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_MOST_LINES = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +43,14 @@ class Line:
 
 
 def show(
-    request: SignedInRequest, seen: Preview, refusals: Sequence[Refusal], *, status: int, before: str = ""
+    request: SignedInRequest,
+    seen: Preview,
+    refusals: Sequence[Refusal],
+    *,
+    status: int,
+    more: Mapping[str, Any] = _NOTHING,
 ) -> HttpResponse:
-    """The page, or its live part, saying these refusals. `before` is the template that the person saw last."""
+    """The page, or its live part, saying these refusals. `more` is what only some answers show."""
     fields = fields_of(seen, refusals)
     return page_or_part(
         request,
@@ -53,7 +61,7 @@ def show(
             **_of_fleet(seen, fields),
             **into(seen),
             "namespaces": namespaces_of(request.user),
-            "difference": _difference(seen, before),
+            **more,
         },
         status=status,
     )
@@ -103,8 +111,10 @@ def _too_large(seen: Preview) -> bool:
     return bool(seen.wish and seen.wish.memory and memory and memory < seen.wish.memory)
 
 
-def _difference(seen: Preview, before: str) -> tuple[Line, ...]:
+def difference(seen: Preview, before: str) -> tuple[Line, ...]:
+    """What changed in the file since `before`, with everything around it. Nothing is believed of its length."""
     if not before or seen.files is None:
         return ()
-    lines = ndiff(before.splitlines(), seen.files.template.text.splitlines())
-    return tuple(Line(line[0], line[2:]) for line in lines if line[0] != "?")
+    lines, now = before.splitlines()[:_MOST_LINES], seen.files.template.text.splitlines()
+    told = list(unified_diff(lines, now, lineterm="", n=_MOST_LINES))[3:]  # without the header and the range
+    return tuple(Line(line[0], line[1:]) for line in told)

@@ -131,7 +131,8 @@ def _refused(request: SignedInRequest, values: QueryDict, refusals: Sequence[Ref
     before = request.POST.get("shown", "").replace("\r\n", "\n")  # a form sends lines with both
     changed = any(refusal.code is Code.FORM_CHANGED for refusal in refusals)
     status = door.status_of(refusals)
-    return formpage.show(request, seen, refusals, status=status, before=before if changed else "")
+    more = {"difference": formpage.difference(seen, before)} if changed else {}
+    return formpage.show(request, seen, refusals, status=status, more=more)
 
 
 def _confirm(request: SignedInRequest, view: RequestView, refusals: Sequence[Refusal]) -> HttpResponse:

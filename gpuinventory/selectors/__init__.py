@@ -6,9 +6,9 @@ from gpuinventory.selectors.claims import (
     ClaimView,
     GivenDevice,
     TemplateView,
+    claim_uids,
     resource_claim,
     resource_claim_template,
-    resource_claim_templates,
     resource_claims,
 )
 from gpuinventory.selectors.classes import DeviceClassView, DeviceFacts, device_classes, device_facts
@@ -23,7 +23,16 @@ from gpuinventory.selectors.devices import (
     list_devices,
     unsettled_pools,
 )
-from gpuinventory.selectors.freshness import Clocks, Freshness, KindState, clock_ahead, clocks, freshness, kind_states, revision
+from gpuinventory.selectors.freshness import (
+    Clocks,
+    Freshness,
+    KindState,
+    clock_ahead,
+    clocks,
+    freshness,
+    kind_states,
+    revision,
+)
 from gpuinventory.selectors.nodes import NodeView
 from gpuinventory.selectors.totals import ProductTotals, ProfileTotals, totals_by_product, totals_by_profile
 
@@ -50,6 +59,7 @@ __all__ = [
     "TemplateView",
     "capabilities",
     "capacity",
+    "claim_uids",
     "clock_ahead",
     "clocks",
     "device_classes",
@@ -62,7 +72,6 @@ __all__ = [
     "list_devices",
     "resource_claim",
     "resource_claim_template",
-    "resource_claim_templates",
     "resource_claims",
     "revision",
     "totals_by_product",

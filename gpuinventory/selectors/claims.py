@@ -102,12 +102,11 @@ def resource_claim_template(namespace: str, name: str) -> TemplateView | None:
     return _template(decode(bytes(row.body), ResourceClaimTemplate)) if row else None
 
 
-def resource_claim_templates(namespaces: Collection[str]) -> tuple[TemplateView, ...]:
-    """The templates of these namespaces by name. One query."""
-    rows = ClusterObject.objects.filter(kind=RESOURCE_CLAIM_TEMPLATES.kind, namespace__in=namespaces)
-    return tuple(
-        _template(decode(bytes(row.body), ResourceClaimTemplate)) for row in rows.order_by("namespace", "name")
-    )
+def claim_uids(namespaces: Collection[str]) -> frozenset[str]:
+    """The uids of all templates and claims of these namespaces. One query."""
+    kinds = (RESOURCE_CLAIM_TEMPLATES.kind, RESOURCE_CLAIMS.kind)
+    rows = ClusterObject.objects.filter(kind__in=kinds, namespace__in=namespaces)
+    return frozenset(rows.values_list("uid", flat=True))
 
 
 def claim_views(claims: Iterable[ResourceClaim]) -> tuple[ClaimView, ...]:

@@ -60,6 +60,17 @@ ROWS = (
     replace(FILE, route="claims:file", arrange=a_file),
     replace(FILE, route="claims:manifest", arrange=fleet),
     replace(FILE, route="claims:bundle", arrange=fleet),
+    # Nothing is there to be validated but to those who may ask for GPUs.
+    Row(
+        route="claims:validate",
+        method="post",
+        alice=422,
+        bob=422,
+        charlie=422,
+        operator=403,
+        guest=403,
+        anonymous=302,
+    ),
     # Kept for those who may ask for GPUs; the answer leads to the form.
     Row(
         route="claims:paste",

@@ -151,4 +151,4 @@ def test_the_list_asks_the_database_as_often_for_two_as_for_one(as_alice: Client
         with CaptureQueriesContext(connection) as queries:
             as_alice.get("/requests/")
         counts.append(len(queries))
-    assert counts == [11, 11]
+    assert counts == [12, 12]

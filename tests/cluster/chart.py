@@ -68,8 +68,9 @@ def apply_roles(
 ) -> ServiceAccounts:
     """Put the chart's accounts, roles and admission policy into `cluster`, with the namespaces they stand in.
 
-    `teams` says which namespaces each team works in. Returns when the API server holds all of it, seconds later.
-    The portal may try workloads. Applied again with other teams, the portal is bound to these; rights given to teams that are left out stay.
+    `teams` says which namespaces each team works in; the portal may try workloads. Returns when the API server holds
+    all of it, seconds later. Applied again with other teams, the portal is bound to these; rights given to teams that
+    are left out stay.
     """
     values = {
         "web": {"tryWorkloads": True},
