@@ -23,15 +23,13 @@ from pathlib import Path
 from typing import Final
 
 from dra.errors import DraError
-from simulator.drivers import end
+from simulator.children import CHECKOUT, Child
 from simulator.knobs import PATH
 from simulator.scenario import load
-from simulator.world import HOST, SYSTEM, World
+from simulator.world import HOST, KUBECTL, SYSTEM, World
 
 PORT: Final = 8000  # where it is free
-_CHECKOUT: Final = Path(__file__).parents[1]
 _READY_SECONDS: Final = 60.0
-_TAIL: Final = 3000  # bytes of a log that an error shows
 
 
 class DemoError(Exception):
@@ -47,14 +45,14 @@ class Portal:
         self._port = PORT if _is_free(PORT) else _any_port()
         self._environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("PORTICO_", "DJANGO_"))},
-            "PYTHONPATH": str(_CHECKOUT),
+            "PYTHONPATH": str(CHECKOUT),
             "PORTICO_SECRET_KEY": secrets.token_urlsafe(32),
             "PORTICO_KUBECONFIG": str(kubeconfig),
             "PORTICO_PROBE_NAMESPACE": SYSTEM,
             "PORTICO_DATABASE_URL": f"sqlite:///{folder / 'portico.sqlite3'}",
             "PORTICO_DEMO": str(simulator or ""),
         }
-        self._process: subprocess.Popen[bytes] | None = None
+        self._child: Child | None = None
 
     @property
     def url(self) -> str:
@@ -64,9 +62,9 @@ class Portal:
     def manage(self, *arguments: str) -> str:
         """What a management command prints; DemoError with its own words where it fails."""
         done = subprocess.run(  # noqa: S603  # our own program
-            [sys.executable, str(_CHECKOUT / "manage.py"), *arguments],
+            [sys.executable, str(CHECKOUT / "manage.py"), *arguments],
             env=self._environment | {"PORTICO_LOG_LEVEL": "WARNING"},
-            cwd=_CHECKOUT,
+            cwd=CHECKOUT,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -78,33 +76,22 @@ class Portal:
 
     def start(self) -> None:
         """Start it and wait until it answers."""
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen(  # noqa: S603  # our own program
-                [sys.executable, "-m", "portal.embedded", "--host", HOST, "--port", str(self._port)],
-                env=self._environment,
-                cwd=_CHECKOUT,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        command = ["portal.embedded", "--host", HOST, "--port", str(self._port)]
+        self._child = Child("the portal", command, self._log, self._environment)
         deadline = time.monotonic() + _READY_SECONDS
         while not self._answers():
             if (why := self.fault()) or time.monotonic() > deadline:
-                raise DemoError(f"the portal does not answer: {why or self._tail()}")
+                raise DemoError(why or f"the portal does not answer:\n{self._child.last_words()}")
             time.sleep(0.1)
 
     def fault(self) -> str:
         """The end of its log where it ended by itself; empty while it runs."""
-        return self._tail() if self._process is not None and self._process.poll() is not None else ""
+        return self._child.fault() if self._child else ""
 
     def stop(self) -> None:
         """End it."""
-        if self._process is not None:
-            end(self._process)
-
-    def _tail(self) -> str:
-        return self._log.read_text(errors="replace")[-_TAIL:]
+        if self._child:
+            self._child.stop()
 
     def _answers(self) -> bool:
         try:
@@ -151,7 +138,7 @@ def _run(stack: ExitStack, flags: argparse.Namespace, stop: threading.Event) -> 
     portal.start()
     say(f"people, by name and password:\n{people}")
     if world is not None:
-        say(f"kubectl: --kubeconfig {world.kubeconfig()}; the actors' time: {world.url}{PATH}")
+        say(f"kubectl --kubeconfig {world.kubeconfig(KUBECTL)}; the actors' time: {world.url}{PATH}")
     say(f"ready: {portal.url}   (Ctrl-C stops everything)")
     while not stop.wait(0.5):
         if why := portal.fault() or (world.fault() if world else ""):

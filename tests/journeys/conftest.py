@@ -11,6 +11,7 @@ from tests.cluster.chart import ServiceAccounts, apply_roles
 from tests.cluster.cluster import Cluster
 from tests.cluster.driver import NodeDriver
 from tests.cluster.node import Node
+from tests.journeys.embedded import Demo, running, stand_still
 from tests.journeys.overlay import IMAGE
 
 DRIVER_NAME = "gpu.deckhouse.io"
@@ -31,3 +32,17 @@ def node_driver(accounts: ServiceAccounts, node: Node) -> Iterator[NodeDriver]:
     node.load_image(IMAGE, {"/bin/cudaclient": build.programs("cudaclient") / "cudaclient"})
     with NodeDriver(node, accounts, DRIVER_NAME) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def article(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    """A demo of the article's cluster, whose people stand still once it is read."""
+    with running(tmp_path_factory.mktemp("article") / "demo.log") as demo:
+        yield stand_still(demo)
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    """A demo of the mixed fleet, whose people stand still once it is read."""
+    with running(tmp_path_factory.mktemp("mixed") / "demo.log", "--scenario", "mixed") as demo:
+        yield stand_still(demo)

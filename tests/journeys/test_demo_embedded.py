@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -10,95 +9,27 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser import Looks
-from tests.cluster.processes import ProcessId
 from tests.cluster.waiting import wait_until
+from tests.journeys.embedded import ROOT, SECONDS, Demo, play, running
 
 pytestmark = pytest.mark.programs  # starts the whole demo
 
-ROOT = Path(__file__).parents[2]
-READY = re.compile(r"ready: (http://127\.0\.0\.1:\d+)")
 PEOPLE = ("alice", "bob", "charlie", "olga", "gus")
-SECONDS = 30_000.0
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/ml-team/resourceclaims"
 PODS = "/api/v1/namespaces/ml-team/pods"
-
-
-@dataclass(frozen=True, slots=True)
-class Demo:
-    """A demo that runs."""
-
-    process: subprocess.Popen[bytes]
-    log: Path
-
-    @property
-    def url(self) -> str:
-        found = READY.search(self.log.read_text())
-        assert found, self.log.read_text()
-        return found[1]
-
-    @property
-    def kubeconfig(self) -> Path:
-        return Path(re.findall(r"--kubeconfig ([^;\s]+)", self.log.read_text())[0])
-
-    def call(self, method: str, path: str, body: Any = None) -> Any:
-        """A request of the cluster's administrator."""
-        config = json.loads(self.kubeconfig.read_text())
-        headers = {"Authorization": f"Bearer {config['users'][0]['user']['token']}", "Content-Type": "application/json"}
-        data = None if body is None else json.dumps(body).encode()
-        url = config["clusters"][0]["cluster"]["server"] + path
-        with urllib.request.urlopen(urllib.request.Request(url, data, headers, method=method), timeout=10) as answer:
-            return json.loads(answer.read())
-
-    def programs(self) -> list[ProcessId]:
-        """Its children and theirs."""
-        return _below(self.process.pid)
-
-
-def _below(pid: int) -> list[ProcessId]:
-    children = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    own = [found for child in children if (found := ProcessId.of(child))]
-    return own + [each for child in children for each in _below(child)]
-
-
-@contextmanager
-def running(log: Path, *arguments: str) -> Iterator[Demo]:
-    """The demo, in an environment that has no program but Python's own."""
-    environment = {"PATH": "", "HOME": str(log.parent), "PYTHONPATH": str(ROOT)}
-    with log.open("wb") as output:
-        command = [sys.executable, "-m", "simulator.demo", *arguments]
-        process = subprocess.Popen(command, cwd=log.parent, env=environment, stdout=output, stderr=output)
-    try:
-        wait_until(lambda: READY.search(log.read_text()) or process.poll() is not None, "the demo's address", 120)
-        yield Demo(process, log)
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(60)
 
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
     with running(tmp_path_factory.mktemp("demo") / "demo.log") as made:
         yield made
-
-
-def play(page: Page, demo: Demo, username: str) -> Page:
-    """Home, as that person of the demo."""
-    page.set_default_timeout(SECONDS)
-    page.goto(f"{demo.url}/")
-    page.locator(".me summary").click()
-    page.get_by_role("button", name=username).click()
-    expect(page.get_by_role("heading", level=1)).to_contain_text(username)
-    return page
 
 
 @pytest.fixture
@@ -138,7 +69,7 @@ def given(demo: Demo, pod: str) -> str:
 def test_alice_gets_a_slice_and_gives_it_back(alice: Page, demo: Demo, looks: Looks) -> None:
     def is_offered() -> bool:
         alice.goto(f"{demo.url}/request/?ns=ml-team&class=h100-mig-1g10gb")
-        return alice.get_by_role("radio", name="h100-mig-1g10gb").count() == 1
+        return alice.locator('input[name="class"][value="h100-mig-1g10gb"]').count() == 1
 
     wait_until(is_offered, "the class on the form", pause=0.5)
     alice.get_by_label("Name", exact=True).fill("mine")
