@@ -103,7 +103,7 @@ def _selector_judge(index: int, expression: str) -> Judge:
     def judge(device: DeviceView) -> Miss | None:
         return selector_miss(index, expression, device.shape, device.identity)
 
-    return _remember(judge, lambda device: (device.shape, device.identity))
+    return judge
 
 
 def _taint(ask: Ask, node: NodeView, shape: Shape) -> Miss | None:

@@ -16,8 +16,10 @@ from dra.cel import CelCompileError, CelRuntimeError, Condition, compile_express
 from dra.objects.deviceclass import DeviceSelector
 
 _MEMORY: Final = 16384  # answers kept; one is a few hundred bytes
+_EXPRESSIONS: Final = 1024
 
 
+@lru_cache(maxsize=_EXPRESSIONS)
 def reads_identifiers(expression: str) -> bool:
     """Whether the answer can differ between devices of one shape. True where that is not known."""
     try:
@@ -34,15 +36,22 @@ def expressions(selectors: Iterable[DeviceSelector]) -> tuple[str, ...]:
 
 def selector_miss(selector: int, expression: str, shape: Shape, identity: Identity) -> Miss | None:
     """Why a device of that shape fails selector number `selector`, or None where it passes."""
-    seen = identity if identity and reads_identifiers(expression) else ()
-    facts = _judged(expression, shape, seen)
-    if facts is None:
-        return None
-    code = Code.SELECTOR_ERROR if "error" in facts else Code.SELECTOR_FALSE
-    return Miss(code=code, facts={"selector": selector, **facts})
+    return _missed(selector, expression, shape, identity if identity and reads_identifiers(expression) else ())
 
 
 @lru_cache(maxsize=_MEMORY)
+def _missed(selector: int, expression: str, shape: Shape, identity: Identity) -> Miss | None:
+    facts = _judged(expression, shape, identity)
+    return None if facts is None else _miss(("selector", selector), *facts.items())
+
+
+@lru_cache(maxsize=_MEMORY)
+def _miss(*facts: tuple[str, str | int | tuple[str, ...]]) -> Miss:
+    """One object for equal reasons, by which devices are then grouped."""
+    found: Facts = dict(facts)
+    return Miss(code=Code.SELECTOR_ERROR if "error" in found else Code.SELECTOR_FALSE, facts=found)
+
+
 def _judged(expression: str, shape: Shape, identity: Identity) -> Facts | None:
     try:
         program = compile_expression(expression)
