@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmarks.report import Report
 
-NOT_BENCHMARKS = {"__init__", "__main__", "machines", "peer", "report"}
+NOT_BENCHMARKS = {"__init__", "__main__", "machines", "nothing", "peer", "readmodel", "report", "weight"}
 
 
 def names() -> list[str]:
