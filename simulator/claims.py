@@ -17,8 +17,6 @@ FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 EXTENDED: Final = "resource.kubernetes.io/extended-resource-claim"
 _POD_CLAIM: Final = "resource.kubernetes.io/pod-claim-name"
 _REPORTER: Final = "resource_claim"
-_LONGEST_BASE: Final = 57  # of a generated name, whose end takes a hyphen and five letters
-_MOST_CONSUMERS: Final = 256  # of a claim (resource/v1 ResourceClaimReservedForMaxSize)
 
 
 class ClaimController:
@@ -96,7 +94,7 @@ class ClaimController:
             raise DraError(f'resource claim template "{template_name}": {missing}')
         own = template["spec"].get("metadata", {})
         meta = {
-            "generateName": _base(pod["metadata"]["name"], entry),
+            "generateName": f"{pod['metadata']['name']}-{entry}-",
             "namespace": namespace,
             "annotations": own.get("annotations", {}) | {_POD_CLAIM: entry},
             "ownerReferences": owned_by(pod),
@@ -110,7 +108,7 @@ class ClaimController:
     def _reserve_bound(self, pod: Object, claim: Object) -> None:
         """Reserve an allocated claim for a pod that came to its node without the scheduler."""
         status = claim.get("status", {})
-        if status.get("allocation") and not is_reserved(claim, pod) and may_be_reserved(claim):
+        if status.get("allocation") and not is_reserved(claim, pod):
             reserved = [*status.get("reservedFor", ()), consumer(pod)]
             self._hands.set_status(kinds.RESOURCE_CLAIM, claim, {"reservedFor": reserved})
 
@@ -176,11 +174,6 @@ def is_reserved(claim: Object, pod: Object) -> bool:
     return any(each["uid"] == pod["metadata"]["uid"] for each in claim.get("status", {}).get("reservedFor", ()))
 
 
-def may_be_reserved(claim: Object) -> bool:
-    """Whether one more consumer may join."""
-    return len(claim.get("status", {}).get("reservedFor", ())) < _MOST_CONSUMERS
-
-
 def _statuses(pod: Object) -> list[Object]:
     found: list[Object] = pod.get("status", {}).get("resourceClaimStatuses", [])
     return found
@@ -192,11 +185,3 @@ def _entry_of(claim: Object) -> str:
 
 def _is_done(pod: Object) -> bool:
     return is_over(pod) or (is_going(pod) and not pod["spec"].get("nodeName"))
-
-
-def _base(pod: str, entry: str) -> str:
-    """The start of a claim's name; both parts are cut in proportion where it is too long."""
-    base = f"{pod}-{entry}-"
-    if len(base) <= _LONGEST_BASE:
-        return base
-    return f"{pod[: len(pod) * _LONGEST_BASE // len(base)]}-{entry[: len(entry) * _LONGEST_BASE // len(base)]}"

@@ -26,13 +26,12 @@ SCHEDULER: Final = "default-scheduler"
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What an event says. `action` is set by reporters of events.k8s.io alone, which count in another place."""
+    """What an event says."""
 
     reporter: str
     reason: str
     message: str
     warning: bool = True
-    action: str = ""
 
 
 class Hands:
@@ -86,7 +85,7 @@ class Hands:
         name, now = f"{meta['name']}.{mark}", self.now
         found = self.store.find(kinds.EVENT, name, namespace)
         if found is not None:
-            self.store.replace(kinds.EVENT, _repeated(found, now))
+            self.store.replace(kinds.EVENT, found | {"count": found["count"] + 1, "lastTimestamp": now})
             return
         event = {"metadata": {"name": name, "namespace": namespace}, "involvedObject": _reference(about)}
         self.store.create(kinds.EVENT, event | _words(told, now), self._server.stamp())
@@ -94,7 +93,7 @@ class Hands:
     def forget_events(self, before: str) -> None:
         """Drop events last told of before that time."""
         for event in self.store.all(kinds.EVENT):
-            if _last_told(event) < before:
+            if event.get("lastTimestamp", event["metadata"]["creationTimestamp"]) < before:
                 self.delete(event)
 
 
@@ -106,34 +105,17 @@ def _reference(about: Object) -> Object:
 
 
 def _words(told: Told, now: str) -> Object:
-    words: Object = {
+    return {
         "type": "Warning" if told.warning else "Normal",
         "reason": told.reason,
         "message": told.message,
+        "source": {"component": told.reporter},
         "reportingComponent": told.reporter,
+        "reportingInstance": "",
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "count": 1,
     }
-    if told.action:
-        return words | {"source": {}, "action": told.action, "eventTime": _micro(now), "reportingInstance": "simulator"}
-    times = {"firstTimestamp": now, "lastTimestamp": now, "count": 1}
-    return words | {"source": {"component": told.reporter}, "reportingInstance": ""} | times
-
-
-def _repeated(event: Object, now: str) -> Object:
-    if "eventTime" not in event:
-        return event | {"count": event["count"] + 1, "lastTimestamp": now}
-    count = event.get("series", {}).get("count", 1) + 1
-    return event | {"series": {"count": count, "lastObservedTime": _micro(now)}}
-
-
-def _last_told(event: Object) -> str:
-    series = event.get("series", {}).get("lastObservedTime")
-    told: str = series or event.get("lastTimestamp") or event.get("eventTime") or event["metadata"]["creationTimestamp"]
-    return told
-
-
-def _micro(now: str) -> str:
-    """The time in the spelling of metav1.MicroTime."""
-    return now.replace("Z", ".000000Z")
 
 
 def controller_of(meta: Object) -> str:

@@ -1,8 +1,8 @@
 """The scheduler: pods that wait come to nodes, with their ResourceClaims allocated by `dra.allocation`. Pure.
 
 Filters, queue order, what is written and the words are kube-scheduler's (1.37.2); of its scores it has those of
-prioritized lists and of the least allocated node. It preempts nobody and knows no spread, affinity between pods, ports
-or volumes.
+prioritized lists and of the least allocated node. It preempts nobody, waits for no device (bindingConditions) and knows
+no spread, affinity between pods, ports or volumes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dra.objects import AllocationResult, DeviceClaim, Node, ObjectMeta, Resourc
 from dra.objects.nodeselector import matches
 from dra.quantity import Quantity
 from simulator import kinds
-from simulator.claims import claims_of, is_reserved, may_be_reserved
+from simulator.claims import claims_of
 from simulator.hands import SCHEDULER, Hands, Told, controller_of, is_going, is_over, with_condition
 from simulator.placement import (
     Rejection,
@@ -31,7 +31,7 @@ from simulator.placement import (
     usage_of,
     without_served,
 )
-from simulator.reservation import Reservation, bind, binding_of, deallocate, reserve
+from simulator.reservation import Reservation, bind, reserve
 from simulator.snapshots import Fleet, read
 from simulator.store import Object
 
@@ -90,22 +90,20 @@ class Scheduler:
         pod = found
         self._tried[pod["metadata"]["uid"]] = self._fleet.chances
         try:
-            on_its_way = self._read(pod)
-            if on_its_way is not None:
-                self._place(on_its_way)
+            self._place(self._read(pod))
         except _UnschedulableError as stays:
             self._say_why(pod, stays)
         except DraError as error:  # a pod that a real API server would have refused, such as with a wrong affinity
             self._say_why(pod, _AttemptError(str(error)))
 
     def _is_due(self, pod: Object) -> bool:
-        """Whether the pod waits for a node and something changed since the last try; or a device may be ready now."""
+        """Whether the pod waits for a node and something changed since the last try."""
         spec = pod["spec"]
         if spec.get("nodeName") or is_going(pod) or is_over(pod) or spec.get("schedulingGates"):
             return False
         if spec.get("schedulerName", SCHEDULER) != SCHEDULER or not self._has_its_claims(pod):
             return False
-        return self._tried.get(pod["metadata"]["uid"]) != self._fleet.chances or self._waits_for_devices(pod)
+        return self._tried.get(pod["metadata"]["uid"]) != self._fleet.chances
 
     def _has_its_claims(self, pod: Object) -> bool:
         """PreEnqueue: each entry has its claim, which stays and, where it was made for a pod, was for this one."""
@@ -118,10 +116,6 @@ class Scheduler:
                 return False
         return len(claims) >= len(entries)
 
-    def _waits_for_devices(self, pod: Object) -> bool:
-        claims = claims_of(self._hands, pod)
-        return bool(claims) and all(is_reserved(each, pod) for each in claims)
-
     def _turn(self, pod: Object) -> tuple[int, str, str]:
         meta = pod["metadata"]
         return -self._priority(pod), meta["creationTimestamp"], f"{meta['namespace']}/{meta['name']}"
@@ -130,15 +124,11 @@ class Scheduler:
         named = self._hands.store.find(kinds.PRIORITY_CLASS, pod["spec"].get("priorityClassName", ""))
         return int(pod["spec"].get("priority", named["value"] if named else 0))
 
-    def _read(self, pod: Object) -> _Pod | None:
-        """PreFilter: what has to be known of the pod; None where it has to wait in silence."""
+    def _read(self, pod: Object) -> _Pod:
+        """PreFilter: what has to be known of the pod."""
         claims = tuple(claims_of(self._hands, pod))
-        allocated = [each for each in claims if each.get("status", {}).get("allocation")]
-        if any(not may_be_reserved(each) and not is_reserved(each, pod) for each in allocated):
-            raise _UnschedulableError(said_of_all(self._nodes, "resourceclaim in use"))
-        if not self._let_bind(pod, allocated):
-            return None
-        waiting = tuple(read(kinds.RESOURCE_CLAIM, each) for each in claims if each not in allocated)
+        free = (each for each in claims if not each.get("status", {}).get("allocation"))
+        waiting = tuple(read(kinds.RESOURCE_CLAIM, each) for each in free)
         for claim in waiting:
             self._hold_classes(claim)
         return _Pod(object=pod, needs=needs_of(pod), claims=claims, waiting=waiting)
@@ -146,15 +136,6 @@ class Scheduler:
     @property
     def _nodes(self) -> int:
         return len(self._hands.store.all(kinds.NODE))
-
-    def _let_bind(self, pod: Object, allocated: list[Object]) -> bool:
-        """Whether the devices that the pod has already let it be bound; where they never will they are given back."""
-        mine = [each for each in allocated if is_reserved(each, pod)]
-        binding = binding_of(mine, self._hands.now)
-        if binding.fault:
-            deallocate(self._hands, (each for each in mine if len(each["status"]["reservedFor"]) == 1))
-            raise _AttemptError(f'running PreBind plugin "DynamicResources": {binding.fault}')
-        return binding.ready
 
     def _hold_classes(self, claim: ResourceClaim) -> None:
         """_UnschedulableError where a request names a class that is missing (`validateDeviceClass`)."""
@@ -197,6 +178,8 @@ class Scheduler:
         return _Choice(node=node.metadata.name, rank=rank, results=answer.results, special=special)
 
     def _settle(self, pod: _Pod, choice: _Choice) -> None:
+        if any(device.binding_conditions for each in choice.results for device in each.devices.results):
+            raise _AttemptError("the simulator gives no device that has to be waited for (bindingConditions)")
         names = [claim.metadata.name for claim in pod.waiting]
         wanted = Reservation(
             pod=pod.object,
@@ -210,12 +193,7 @@ class Scheduler:
             reserved = reserve(self._hands, wanted)
         except DraError as error:
             raise _AttemptError(f'running PreBind plugin "DynamicResources": {error}') from error
-        if binding_of(claims_of(self._hands, reserved), self._hands.now).ready:
-            bind(self._hands, reserved, choice.node)
-        else:
-            message = f"waiting for binding conditions for device on node {choice.node}"
-            told = Told(SCHEDULER, "BindingConditionsPending", message, warning=False, action="Scheduling")
-            self._hands.tell(reserved, told)
+        bind(self._hands, reserved, choice.node)
 
     def _say_why(self, pod: Object, stays: _UnschedulableError) -> None:
         pod = self._hands.store.get(kinds.POD, pod["metadata"]["name"], pod["metadata"]["namespace"])
@@ -230,7 +208,7 @@ class Scheduler:
         }
         conditions = with_condition(pod["status"].get("conditions", []), condition)
         self._hands.set_status(kinds.POD, pod, {"conditions": conditions})
-        self._hands.tell(pod, Told(SCHEDULER, "FailedScheduling", str(stays), action="Scheduling"))
+        self._hands.tell(pod, Told(SCHEDULER, "FailedScheduling", str(stays)))
 
 
 def _asks_served(needs: PodNeeds) -> bool:

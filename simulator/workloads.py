@@ -1,14 +1,13 @@
 """Deployments and ReplicaSets: pods as many as wanted, new templates rolled out, status written. Pure.
 
-In outline what kubernetes/pkg/controller/{deployment,replicaset} do; rollback, pausing's finer points and revisions
-are left out. StatefulSets, Jobs and autoscalers are kept and validated, and an event says that they do not run here.
+In outline what kubernetes/pkg/controller/{deployment,replicaset} do. A new template replaces all pods at once: rolling
+updates and revisions are not done. StatefulSets, Jobs and autoscalers are kept, and an event says that they do not run.
 """
 
 from __future__ import annotations
 
-import re
 from hashlib import sha256
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -21,8 +20,6 @@ from simulator.store import Object
 _HASH: Final = "pod-template-hash"
 _LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"  # apimachinery/pkg/util/rand, as hashes in names are spelt
 _NOT_RUN: Final = (kinds.STATEFUL_SET, kinds.JOB, kinds.AUTOSCALER)
-_PERCENT: Final = re.compile(r"[0-9]{1,4}%")
-_QUARTER: Final = "25%"  # maxSurge and maxUnavailable (apps/v1 defaults)
 
 
 class WorkloadController:
@@ -77,22 +74,11 @@ class WorkloadController:
         self._write_deployment(deployment, newest, sets)
 
     def _roll(self, deployment: Object, newest: Object, older: list[Object]) -> None:
-        """Scale the new set up as far as the surge allows, and old ones down as far as enough pods stay available."""
-        wanted = int(deployment["spec"].get("replicas", 1))
-        surge, unavailable = _limits(deployment, wanted)
-        recreates = deployment["spec"].get("strategy", {}).get("type") == "Recreate"
-        old = sum(int(each["spec"]["replicas"]) for each in older)
-        if recreates:
-            self._scale(newest, 0 if any(_count(each, "replicas") for each in older) else wanted)
-        else:
-            self._scale(newest, min(wanted, max(0, wanted + surge - old)))
-        available = sum(_count(each, "availableReplicas") for each in (newest, *older))
-        spare = old if recreates else max(0, available - (wanted - unavailable))
-        broken = old - sum(_count(each, "availableReplicas") for each in older)
+        """End the pods of old templates, then make those of the new one, as `type: Recreate` does."""
         for each in older:
-            less = min(int(each["spec"]["replicas"]), spare + broken)
-            self._scale(each, int(each["spec"]["replicas"]) - less)
-            spare -= less
+            self._scale(each, 0)
+        ended = not any(_count(each, "replicas") for each in older)
+        self._scale(newest, int(deployment["spec"].get("replicas", 1)) if ended else 0)
 
     def _scale(self, replica_set: Object, replicas: int) -> None:
         if replica_set["spec"]["replicas"] != replicas:
@@ -102,7 +88,7 @@ class WorkloadController:
         wanted, meta = int(deployment["spec"].get("replicas", 1)), deployment["metadata"]
         every = [self._fresh(each) for each in (newest, *older)]
         ready, available = (sum(_count(each, key) for each in every) for key in ("readyReplicas", "availableReplicas"))
-        enough = available >= wanted - _limits(deployment, wanted)[1]
+        enough = available >= wanted
         condition = {
             "type": "Available",
             "status": "True" if enough else "False",
@@ -193,23 +179,6 @@ def _reversed(text: str) -> str:
 
 def _count(replica_set: Object, key: str) -> int:
     return int(replica_set.get("status", {}).get(key, 0))
-
-
-def _limits(deployment: Object, wanted: int) -> tuple[int, int]:
-    """maxSurge, rounded up, and maxUnavailable, rounded down; never both zero (deploymentutil.ResolveFenceposts)."""
-    rolling = deployment["spec"].get("strategy", {}).get("rollingUpdate", {})
-    surge = _part(rolling.get("maxSurge", _QUARTER), wanted, up=True)
-    unavailable = _part(rolling.get("maxUnavailable", _QUARTER), wanted, up=False)
-    return surge, unavailable if surge or unavailable else 1
-
-
-def _part(given: Any, wanted: int, *, up: bool) -> int:
-    if isinstance(given, int):
-        return given
-    if not _PERCENT.fullmatch(str(given)):
-        raise DraError(f"strategy.rollingUpdate: {given!r} is neither a number nor a percentage")
-    hundredths = int(str(given)[:-1]) * wanted
-    return -(-hundredths // 100) if up else hundredths // 100
 
 
 def _replica_set(deployment: Object, mark: str) -> Object:
