@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from claims.manifests.around import kubectl_line, kustomization, pipeline, readme
 from claims.manifests.claims import claim_template, resource_claim
+from claims.manifests.presets import keeps, recipe_of, serves, service, volume
 from claims.manifests.quotas import quota
 from claims.manifests.workloads import autoscaler, workload
 from claims.wish import ClassFacts, Owner, Preset, Style, Wish, Workload
@@ -90,7 +91,8 @@ def render(
     template = _template(wish, {**others, wish.device_class: facts}, {REQUEST_LABEL: key})
     pod = own or File(workload_file(wish), workload(wish, facts))
     scaler = (File("autoscaler.yaml", autoscaler(wish)),) if wish.autoscale and not own else ()
-    applied = ((template,) if wish.style is Style.CLAIMS else ()) + (pod, *scaler)
+    claims = (template,) if wish.style is Style.CLAIMS else ()
+    applied = (*claims, *_beside(wish), pod, *scaler)
     return Files(
         template=template,
         pod=pod,
@@ -99,6 +101,15 @@ def render(
         around=_around(wish, facts, tuple(file.name for file in applied)),
         command=kubectl_line(wish, [file.name for file in applied]),
     )
+
+
+def _beside(wish: Wish) -> tuple[File, ...]:
+    """What a preset's workload needs beside it."""
+    recipe = recipe_of(wish)
+    if recipe is None:
+        return ()
+    kept = (File("volume.yaml", volume(wish, recipe)),) if keeps(wish) else ()
+    return (*kept, File("service.yaml", service(wish, recipe))) if serves(wish) else kept
 
 
 def workload_file(wish: Wish) -> str:
@@ -112,7 +123,10 @@ def _template(wish: Wish, classes: Mapping[str, ClassFacts], labels: Mapping[str
 
 
 def _around(wish: Wish, facts: ClassFacts, names: tuple[str, ...]) -> tuple[File, ...]:
-    files = (File("kustomization.yaml", kustomization(wish, names)), File("README.md", readme(wish, names)))
+    files = (
+        File("kustomization.yaml", kustomization(wish, names)),
+        File("README.md", readme(wish, names, workload_file(wish))),
+    )
     if wish.preset is Preset.KUBEFLOW and wish.style is Style.EXTENDED:
         return (*files, File("pipeline.py", pipeline(wish, facts)))
     return files

@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from claims.manifests.presets import keeps, what_to_change
 from claims.manifests.workloads import IMAGE, extended_resource
 from claims.manifests.yaml import document
-from claims.wish import ClassFacts, Style, Wish
+from claims.wish import ClassFacts, Owner, Style, Wish, Workload
 
 _PIPELINE = '''\
 """A step of a Kubeflow pipeline that asks for GPUs: put your own image in."""
@@ -46,23 +47,36 @@ def kubectl_line(wish: Wish, names: Sequence[str]) -> str:
     return f"kubectl apply --namespace={wish.namespace} {' '.join(f'--filename={name}' for name in names)}"
 
 
-def readme(wish: Wish, names: Sequence[str]) -> str:
-    """How to apply the files and how to take them back."""
+def readme(wish: Wish, names: Sequence[str], workload: str) -> str:
+    """What to change, how to apply the files and how to take them back. `workload` is the name of its file."""
     listed = "".join(f"- `{name}`\n" for name in names)
     return (
         f"# {wish.name}\n\n"
         f"GPUs of the class `{wish.device_class}` in the namespace `{wish.namespace}`.\n\n"
         f"{_cost(wish)}\n\n"
-        f"## Apply\n\nPut your own image into the workload, then in this folder:\n\n"
+        f"{what_to_change(wish, workload)}"
+        f"## Apply\n\n{_first(wish, workload)}In this folder:\n\n"
         f"    kubectl apply -k .\n\nor\n\n    {kubectl_line(wish, names)}\n\nThis applies:\n\n{listed}\n"
         "`quota.yaml` is for an administrator and is not applied with the rest.\n\n"
-        "## Take back\n\n    kubectl delete -k .\n"
+        f"## Take back\n\n    kubectl delete -k .\n{_lost(wish)}"
     )
+
+
+def _first(wish: Wish, workload: str) -> str:
+    if wish.workload is Workload.OWN:
+        return f"`{workload}` is your own manifest with the devices put into its first container. "
+    return f"Put your own image into `{workload}`. "
+
+
+def _lost(wish: Wish) -> str:
+    return "\nThe volume goes too, with all that is on it.\n" if keeps(wish) else ""
 
 
 def _cost(wish: Wish) -> str:
     if wish.style is Style.EXTENDED:
         return "A pod holds its devices from the moment it is placed until it ends."
+    if wish.owner is Owner.SHARED:
+        return "The claim is charged to the quota once it is applied; its devices are held while pods use it."
     return (
         "The file of the claim costs nothing by itself: devices are held from the moment a pod is placed until it ends."
     )

@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from claims.manifests.claims import DEVICE_REQUEST, pod_claim
+from claims.manifests.presets import (
+    NAME_LABEL,
+    claim_templates,
+    container_of,
+    recipe_of,
+    serves,
+    service_name,
+    volumes_of,
+)
 from claims.manifests.yaml import Value, document
-from claims.wish import ClassFacts, Preset, Style, Wish, Workload
+from claims.wish import ClassFacts, Style, Wish, Workload
 from dra.extended import implicit_name
 
 IMAGE = "registry.example/replace-me:latest"  # a valid reference to a registry that can't exist (RFC 2606)
@@ -32,18 +41,7 @@ _KINDS = {
     Workload.STATEFUL_SET: ("apps/v1", "StatefulSet"),
     Workload.OWN: ("v1", "Pod"),
 }
-_NAME_LABEL = "app.kubernetes.io/name"
 _CPU_TARGET = 80  # percent of the CPU that a pod requests; the autoscaler needs such a request
-# What a preset's container needs besides the devices: ports, and where its state lies.
-_PRESETS: Mapping[Preset, Mapping[str, Value]] = {
-    Preset.NOTEBOOK: {"ports": [{"name": "http", "containerPort": 8888}]},
-    Preset.KUBEFLOW: {},
-    Preset.NIM: {
-        "ports": [{"name": "http", "containerPort": 8000}],
-        "env": [{"name": "NGC_API_KEY", "valueFrom": {"secretKeyRef": {"name": "ngc-api", "key": "NGC_API_KEY"}}}],
-        "readinessProbe": {"httpGet": {"path": "/v1/health/ready", "port": "http"}, "periodSeconds": 10},
-    },
-}
 
 
 def workload(wish: Wish, facts: ClassFacts) -> str:
@@ -54,7 +52,7 @@ def workload(wish: Wish, facts: ClassFacts) -> str:
         {
             "apiVersion": api_version,
             "kind": kind,
-            "metadata": {"name": wish.name, "namespace": wish.namespace},
+            "metadata": {"name": wish.name, "namespace": wish.namespace, **_labels(wish)},
             "spec": _spec(wish, facts),
         },
         comment=f"{_TITLES[wish.workload]} {copy}",
@@ -95,9 +93,14 @@ def container_resources(wish: Wish, facts: ClassFacts) -> dict[str, Value]:
     return {"claims": [{"name": DEVICE_REQUEST}]}
 
 
+def _labels(wish: Wish) -> dict[str, Value]:
+    """A pod by itself is found by its service; those of other workloads carry the label in their template."""
+    return {"labels": {NAME_LABEL: wish.name}} if serves(wish) and wish.workload is Workload.POD else {}
+
+
 def _spec(wish: Wish, facts: ClassFacts) -> Mapping[str, Value]:
     pod = _pod_spec(wish, facts)
-    labels: Value = {_NAME_LABEL: wish.name}
+    labels: Value = {NAME_LABEL: wish.name}
     template: Value = {"metadata": {"labels": labels}, "spec": pod}
     match wish.workload:
         case Workload.DEPLOYMENT if wish.autoscale:
@@ -105,8 +108,11 @@ def _spec(wish: Wish, facts: ClassFacts) -> Mapping[str, Value]:
         case Workload.DEPLOYMENT:
             return {"replicas": wish.replicas, "selector": {"matchLabels": labels}, "template": template}
         case Workload.STATEFUL_SET:
-            head: Mapping[str, Value] = {"serviceName": wish.name, "replicas": wish.replicas}
-            return {**head, "selector": {"matchLabels": labels}, "template": template}
+            recipe = recipe_of(wish)
+            name = service_name(wish) if recipe else wish.name
+            head: Mapping[str, Value] = {"serviceName": name, "replicas": wish.replicas}
+            tail = {"volumeClaimTemplates": claim_templates(recipe)} if recipe else {}
+            return {**head, "selector": {"matchLabels": labels}, "template": template, **tail}
         case Workload.JOB:
             return {"parallelism": wish.replicas, "completions": wish.replicas, "template": template}
         case _:
@@ -119,7 +125,12 @@ def _pod_spec(wish: Wish, facts: ClassFacts) -> dict[str, Value]:
         spec["restartPolicy"] = "Never"
     if wish.priority:
         spec["priorityClassName"] = wish.priority
+    recipe = recipe_of(wish)
+    if recipe:
+        spec |= recipe.pod
     spec["containers"] = [_container(wish, facts)]
+    if recipe:
+        spec["volumes"] = volumes_of(wish, recipe)
     if wish.style is Style.CLAIMS:
         spec["resourceClaims"] = [pod_claim(wish)]
     return spec
@@ -129,5 +140,6 @@ def _container(wish: Wish, facts: ClassFacts) -> dict[str, Value]:
     resources = container_resources(wish, facts)
     if wish.autoscale:
         resources = {"requests": {"cpu": "1"}, **resources}
-    preset = _PRESETS[wish.preset] if wish.preset else {}
-    return {"name": "main", "image": IMAGE, **preset, "resources": resources}
+    recipe = recipe_of(wish)
+    more = container_of(recipe) if recipe else {}
+    return {"name": "main", "image": IMAGE, **more, "resources": resources}
