@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from django.core.paginator import Page, Paginator
 from django.db.models import Q
+from django.utils import timezone
 
 from claims.lifecycle import EXISTING, FINAL, State
 from claims.manifests import REQUEST_LABEL
@@ -125,7 +126,9 @@ def class_options(fleet: Held) -> tuple[ClassOption, ...]:
 def bounds_of(user: User, options: Iterable[ClassOption]) -> Bounds:
     """What this person may wish for. One query."""
     return Bounds(
-        namespaces=frozenset(namespaces_of(user)), classes={option.view.name: option.facts for option in options}
+        namespaces=frozenset(namespaces_of(user)),
+        classes={option.view.name: option.facts for option in options},
+        today=timezone.localdate(),
     )
 
 

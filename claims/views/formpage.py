@@ -89,11 +89,10 @@ def _of_fleet(seen: Preview, fields: Fields) -> dict[str, Any]:
     """What the fleet and the quotas say about the wish, and the room of each class."""
     fleet = seen.fleet
     answer = fit(seen, fleet)
-    views = {option.view.name: option.view for option in seen.options}
     return {
         "fit": panel(answer, seen.wish),
-        **otherwise(seen, fields, fleet, views, answer),
-        **advanced(seen, fields, fleet, views.get(fields["class"].value)),
+        **otherwise(seen, fields, fleet, answer),
+        **advanced(seen, fields, fleet),
         "charges": quota_charges(seen, fleet),
         **what(seen, fleet),
     }

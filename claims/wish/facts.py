@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Final
 
 from dra.objects.gpuclass import GPUClassDevices, GPUClassSpec
@@ -41,6 +42,11 @@ class ClassFacts:
         return self.named or self.name
 
     @property
+    def configurable(self) -> bool:
+        """Whether its driver takes the GpuConfig that the files carry."""
+        return keys_of(self.driver or "").gpu_config
+
+    @property
     def share_capacity(self) -> str:
         """The capacity that a share of its devices consumes, in percent."""
         portion = self.offer.share if self.offer else None
@@ -49,7 +55,10 @@ class ClassFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What the cluster and the person's teams allow; `classes` by the name of the GPU class."""
+    """What the cluster and the person's teams allow; `classes` by the name of the GPU class. `today` is none where days
+    are not judged.
+    """
 
     namespaces: frozenset[str]
     classes: Mapping[str, ClassFacts]
+    today: date | None = None

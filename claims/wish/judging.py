@@ -21,19 +21,28 @@ def judge(wish: Wish, bounds: Bounds) -> tuple[Refusal, ...]:
 def _impossible(wish: Wish, bounds: Bounds) -> Iterator[Refusal]:
     if wish.namespace not in bounds.namespaces:
         yield refuse(Code.NAMESPACE_FOREIGN, "ns", value=quoted(wish.namespace))
+    if wish.until and bounds.today and wish.until < bounds.today:
+        yield refuse(Code.DAY_PAST, "until", label=LABELS["until"], value=wish.until, today=bounds.today)
     for number, choice in enumerate(wish.choices):
         yield from _impossible_choice(choice, bounds, wish.namespace, f"alt.{number}." if number else "")
     facts = bounds.classes.get(wish.device_class)
     if facts is None:
         return
-    if wish.strategy and not facts.driver:
-        yield refuse(Code.STRATEGY_NO_DRIVER, "strategy", device_class=wish.device_class)
-    if wish.interval and wish.mode is not Mode.TIMESLICED:
-        yield refuse(Code.INTERVAL_MODE, "interval", value=wish.interval)
-    elif wish.interval and not facts.driver:
-        yield refuse(Code.STRATEGY_NO_DRIVER, "interval", device_class=wish.device_class)
+    yield from _unserved_config(wish, facts)
     if wish.style is Style.EXTENDED:
         yield from _unsayable(wish, facts)
+
+
+def _unserved_config(wish: Wish, facts: ClassFacts) -> Iterator[Refusal]:
+    """Configuration that no driver, or not this one, takes."""
+    if wish.interval and wish.mode is not Mode.TIMESLICED:
+        yield refuse(Code.INTERVAL_MODE, "interval", value=wish.interval)
+        return
+    for key, given in (("strategy", wish.strategy), ("interval", wish.interval)):
+        if given and not facts.driver:
+            yield refuse(Code.STRATEGY_NO_DRIVER, key, device_class=wish.device_class)
+        elif given and not facts.configurable:
+            yield refuse(Code.CONFIG_FOREIGN, key, label=LABELS[key], value=given, driver=facts.driver)
 
 
 def _impossible_choice(choice: Choice, bounds: Bounds, namespace: str, prefix: str) -> Iterator[Refusal]:

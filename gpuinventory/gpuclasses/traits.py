@@ -20,7 +20,8 @@ from dra.quantity import parse_quantity
 class Keys:
     """Attributes and capacities of one driver, the first that a device has counts; "" where there is none.
 
-    `share` is the capacity that a share of a device consumes, counted in percent.
+    `share` is the capacity that a share of a device consumes, counted in percent. `gpu_config` says whether the driver
+    takes a GpuConfig with a strategy, as NVIDIA's and our own do, the latter under any name.
     """
 
     product: Sequence[str]
@@ -28,6 +29,7 @@ class Keys:
     type_: str = ""
     memory: Sequence[str] = ("memory",)
     share: str = "sharePercent"
+    gpu_config: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +62,11 @@ class Traits:
         return "slice" if self.profile is not None and self.profile.value.lower() not in _WHOLE_PROFILES else "whole"
 
 
-_OURS: Final = Keys(product=("productName", "device"), profile="migProfile", type_="deviceType")
+_OURS: Final = Keys(("productName", "device"), "migProfile", "deviceType", gpu_config=True)
 KNOWN: Final[Mapping[str, Keys]] = {
     "gpu.portico.dev": _OURS,
     "gpu.deckhouse.io": _OURS,
-    "gpu.nvidia.com": Keys(("productName",), "profile", "type", ("memory", "addressableMemory")),
+    "gpu.nvidia.com": Keys(("productName",), "profile", "type", ("memory", "addressableMemory"), gpu_config=True),
     "gpu.amd.com": Keys(("productName",), "partitionProfile", "type"),
     "gpu.intel.com": Keys(("model", "pciId")),
     "gaudi.intel.com": Keys(("model",)),
@@ -72,7 +74,9 @@ KNOWN: Final[Mapping[str, Keys]] = {
     "gpu.example.com": Keys(("model",)),
     "tpu.google.com": Keys(("tpuGen",)),
 }
-_SHARED_NAMES: Final = Keys(("productName", "product", "model", "name"), "migProfile", "deviceType", ("memory", "vram"))
+_SHARED_NAMES: Final = Keys(
+    ("productName", "product", "model", "name"), "migProfile", "deviceType", ("memory", "vram"), gpu_config=True
+)
 _MODES: Final[Mapping[str, GPUMode]] = {
     "physical": "whole", "gpu": "whole", "mig": "slice", "timesliced": "timesliced", "vfio": "vfio",
     "hami-gpu": "share", "amdgpu-partition": "slice",

@@ -141,3 +141,11 @@ def test_what_is_wrong_is_said_in_its_row_and_linked_from_the_summary(
 def test_what_an_extended_resource_can_not_say_is_said_at_the_part(as_alice: Client) -> None:
     html = alternatives(as_alice, f"{TWO}&style=extended", status=422)
     assert "can't be said by an extended resource" in words(html)
+
+
+def test_a_class_that_is_closed_can_not_be_chosen_and_says_why(as_alice: Client) -> None:
+    put_gpu_class("paused", title="Old cards", state="paused", message="They move.", deviceClass={"name": "anything"})
+    put_gpu_class("theirs", title="Their cards", namespaces=["inference-team"], deviceClass={"name": "anything"})
+    html = alternatives(as_alice)
+    assert '<option value="paused" disabled>Old cards: paused is paused.</option>' in html
+    assert '<option value="theirs" disabled>Their cards: theirs can&#x27;t be asked for in “ml-team”.</option>' in html

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 from urllib.parse import parse_qsl, urlencode
 
 import pytest
@@ -34,7 +35,11 @@ from dra.quantity import Format, Quantity, parse_quantity
 GIB = 2**30
 H100 = ClassFacts(name="h100", driver="gpu.portico.dev", largest_memory=Quantity.of(80 * GIB, Format.BINARY_SI))
 FOREIGN = ClassFacts(name="any")
-BOUNDS = Bounds(namespaces=frozenset({"ml-train"}), classes={"h100": H100, "any": FOREIGN})
+BOUNDS = Bounds(
+    namespaces=frozenset({"ml-train"}),
+    classes={"h100": H100, "any": FOREIGN, "amd": ClassFacts(name="amd", driver="gpu.amd.com")},
+    today=date(2026, 11, 30),
+)
 WISH = Wish(namespace="ml-train", name="trainer", device_class="h100")
 GIVEN = {"ns": "ml-train", "name": "trainer", "class": "h100"}
 
@@ -218,6 +223,8 @@ def test_a_possible_wish_is_not_refused() -> None:
         ({"share": 25, "memory": Quantity.of(20 * GIB + 1)}, "memory", Code.MEMORY_OVER_SHARE),
         ({"share": 25, "memory": Quantity.of(81 * GIB)}, "memory", Code.MEMORY_OVER_DEVICE),
         ({"device_class": "any", "strategy": Strategy.MPS}, "strategy", Code.STRATEGY_NO_DRIVER),
+        ({"device_class": "amd", "strategy": Strategy.MPS}, "strategy", Code.CONFIG_FOREIGN),
+        ({"until": date(2026, 11, 29)}, "until", Code.DAY_PAST),
     ],
 )
 def test_what_the_cluster_can_not_give_is_refused(change: dict[str, object], field: str, code: Code) -> None:

@@ -9,12 +9,12 @@ from claims.views.desk.conditions import conditions
 from claims.views.desk.fields import Fields
 from claims.views.desk.plans import plans
 from claims.views.desk.rules import constraints, tolerations
-from gpuinventory.gpuclasses import GPUClassView
 from gpuinventory.selectors.held import Held
 
 
-def advanced(seen: Preview, fields: Fields, fleet: Held, view: GPUClassView | None) -> dict[str, Any]:
-    """The context of templates/claims/desk/advanced.html. `view` is the class that is chosen."""
+def advanced(seen: Preview, fields: Fields, fleet: Held) -> dict[str, Any]:
+    """The context of templates/claims/desk/advanced.html."""
+    view = seen.chosen.view if seen.chosen else None
     return {
         **conditions(seen, fields, fleet, view),
         **constraints(seen, fields, fleet, view),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -13,6 +13,7 @@ from claims.services.preview import Preview
 from claims.views.desk.fields import Field, Fields, field, numbers_of
 from claims.wish import gib, numbers_given
 from gpuinventory.gpuclasses import Finding, GPUClassView, Traits
+from gpuinventory.gpuclasses.lint import Taken
 from gpuinventory.selectors.held import Held
 
 CEL: Final = "cel"
@@ -77,16 +78,28 @@ def _row(number: int, seen: Preview, fields: Fields, condition_of: Callable[[str
     own = fields.get(key) or field(key, seen.reading.values)
     text = own.value.replace("\r\n", "\n")
     answer = condition_of(text)
-    kinds = answer.check.taken if answer else ()
+    kinds = tuple(_samples(answer.check.taken)) if answer else ()
     return Row(
         number=number,
         field=own,
         answer=None if own.error else answer,
-        samples=tuple(Sample(each.devices, _kind(each.traits), each.example) for each in kinds[:MOST_SAMPLES]),
+        samples=kinds[:MOST_SAMPLES],
         more=max(len(kinds) - MOST_SAMPLES, 0),
         fails=tuple(_fails(seen, key, answer.fails)) if answer and not own.error else (),
         pointer=_pointer(answer) if answer else "",
     )
+
+
+def _samples(taken: Iterable[Taken]) -> Iterator[Sample]:
+    """Devices of one kind together, however they differ in what is not shown."""
+    kinds: dict[str, Sample] = {}
+    for each in taken:
+        kind = _kind(each.traits)
+        known = kinds.get(kind)
+        kinds[kind] = Sample(
+            each.devices + (known.devices if known else 0), kind, known.example if known else each.example
+        )
+    yield from kinds.values()
 
 
 def _kind(traits: Traits) -> str:

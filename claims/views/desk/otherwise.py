@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from claims.messages import say
+from claims.selectors import ClassOption
 from claims.services.fit import Fit
 from claims.services.preview import Preview
 from claims.views.desk.fields import Field, Fields, field, numbers_of
 from claims.views.fitwords import nodes_words
-from claims.wish import LISTS, WHOLE, Mode, Reading, numbers_given
+from claims.wish import LISTS, WHOLE, Mode, Reading, closed, numbers_given
 from gpuinventory.gpuclasses import GPUClassView, Numbers
 from gpuinventory.selectors.gpuclasses import class_numbers
 from gpuinventory.selectors.held import Held
@@ -32,11 +34,12 @@ _READS: Final[Mapping[Mode, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One of several to choose from."""
+    """One of several to choose from, or one that can't be chosen, with the reason in its label."""
 
     value: str
     label: str
     chosen: bool
+    disabled: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,13 +61,11 @@ class Row:
     without: str
 
 
-def otherwise(
-    seen: Preview, fields: Fields, fleet: Held, views: Mapping[str, GPUClassView], answer: Fit | None
-) -> dict[str, Any]:
+def otherwise(seen: Preview, fields: Fields, fleet: Held, answer: Fit | None) -> dict[str, Any]:
     """The context of templates/claims/desk/otherwise.html. `answer` is the fit of the wish, if it is one."""
     given = numbers_given(ALT, seen.reading.values)
     alone = dict(zip(given, answer.alone[1:], strict=False)) if answer else {}
-    around = _Around(seen.reading, fields, fleet, views)
+    around = _Around(seen.reading, fields, fleet, {option.view.name: option for option in seen.options})
     rows = [_row(number, around, alone.get(number)) for number in numbers_of(ALT, fields)]
     faulty = ALT in fields and fields[ALT].error is not None
     return {
@@ -83,18 +84,18 @@ class _Around:
     reading: Reading
     fields: Fields
     fleet: Held
-    known: Mapping[str, GPUClassView]
+    known: Mapping[str, ClassOption]
 
 
 def _row(number: int, around: _Around, alone: int | None) -> Row:
     reading, fleet, known, prefix = around.reading, around.fleet, around.known, f"{ALT}.{number}."
     own = {part: around.fields.get(prefix + part) or field(prefix + part, reading.values) for part in _PARTS}
-    view, mode = known.get(own["class"].value), _mode(reading.values, prefix)
-    named = bool(own["class"].value)
+    option, mode = known.get(own["class"].value), _mode(reading.values, prefix)
+    view, named = option.view if option else None, bool(own["class"].value)
     return Row(
         number=number,
         fields=own,
-        classes=tuple(_classes(own["class"].value, fleet, known)),
+        classes=tuple(_classes(own["class"].value, around)),
         modes=tuple(_modes(view, mode)) if named else (),
         inputs=tuple(_inputs(own, mode)) if named else (),
         profiles=tuple(_profiles(view, own["profile"].value)),
@@ -122,13 +123,16 @@ def _inputs(own: Mapping[str, Field], mode: Mode) -> Iterator[Field]:
     yield from (own[part] for part in _PARTS[2:] if part in _READS[mode] or own[part].error)
 
 
-def _classes(chosen: str, fleet: Held, known: Mapping[str, GPUClassView]) -> Iterator[Option]:
+def _classes(chosen: str, around: _Around) -> Iterator[Option]:
+    namespace = around.reading.values.get("ns", "")
     yield Option("", "None", chosen=not chosen)
-    for view in known.values():
-        free = class_numbers(fleet, view)
-        label = f"{view.spec.title} ({_free(free)} free)" if not free.fault else view.spec.title
-        yield Option(view.name, label, chosen=view.name == chosen)
-    if chosen and chosen not in known:
+    for name, option in around.known.items():
+        title, numbers = option.view.spec.title, class_numbers(around.fleet, option.view)
+        refusal = closed(option.facts, namespace)
+        reason = say(refusal).what if refusal else "Kubernetes gives up on it." if numbers.fault else ""
+        label = f"{title}: {reason}" if reason else f"{title} ({_free(numbers)} free)"
+        yield Option(name, label, chosen=name == chosen, disabled=bool(reason) and name != chosen)
+    if chosen and chosen not in around.known:
         yield Option(chosen, chosen, chosen=True)
 
 
