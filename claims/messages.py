@@ -105,18 +105,10 @@ CATALOGUE: Mapping[Code, Sentences] = {
         "A day is written as year, month and day.",
         "Write it such as 2027-01-31, or leave it empty.",
     ),
-    Code.DAY_PAST: Sentences(
-        "{label}: {value} is over.", "It is {today} today.", "Write a day that is to come, or leave it empty."
-    ),
     Code.PROFILE_SHAPE: Sentences(
         "“{value}” is no slice profile.",
         "A profile names its compute slices and its memory.",
         "Choose one of the profiles offered, such as 1g.10gb.",
-    ),
-    Code.CONFIG_FOREIGN: Sentences(
-        "{label}: {value} can't be set for these devices.",
-        "Their driver {driver} takes no GpuConfig of the kind that the files carry.",
-        "Leave it empty; what the class itself sets holds.",
     ),
     Code.INTERVAL_MODE: Sentences(
         "A time slice “{value}” can't be set here.",
@@ -280,6 +272,11 @@ CATALOGUE: Mapping[Code, Sentences] = {
         "Nothing was created.",
         "{name} asks by an extended resource, which a pod does by itself: there is no object to be made beforehand.",
         "Download the files and apply them with kubectl.",
+    ),
+    Code.CLUSTER_LACKS: Sentences(
+        "This cluster can't do that.",
+        "{reason}",
+        "Leave it out, or ask an administrator of the cluster to turn that on.",
     ),
     Code.CLUSTER_SILENT: Sentences(
         "Nothing was created or deleted.",

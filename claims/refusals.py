@@ -87,6 +87,7 @@ class Code(StrEnum):
     FORM_FILES_ONLY = "form.files_only", "name"
 
     # What the cluster answered. `upstream` is the server's own sentence.
+    CLUSTER_LACKS = "cluster.lacks", "reason"
     CLUSTER_SILENT = "cluster.silent", "upstream"
     CLUSTER_BUSY = "cluster.busy", "upstream"
     NAME_TAKEN = "server.name_taken", "name", "namespace", "upstream"

@@ -123,11 +123,13 @@ def class_options(fleet: Held) -> tuple[ClassOption, ...]:
     return known[1]
 
 
-def bounds_of(user: User, options: Iterable[ClassOption]) -> Bounds:
-    """What this person may wish for. One query."""
+def bounds_of(user: User, options: Iterable[ClassOption], fleet: Held) -> Bounds:
+    """What this person may wish for in this cluster. One query."""
+    seen = fleet.capabilities
     return Bounds(
         namespaces=frozenset(namespaces_of(user)),
         classes={option.view.name: option.facts for option in options},
+        lacking={gate.name: seen.lacks(gate.name) for gate in seen.gates if gate.state == "off"},
         today=timezone.localdate(),
     )
 

@@ -56,7 +56,7 @@ def preview(*, user: User, query: str, key: str) -> Preview:
     """Judge the query by what this person may ask for and what is known of the cluster."""
     fleet = held.current()
     reading, options = read(query), selectors.class_options(fleet)
-    bounds, wish = selectors.bounds_of(user, options), reading.wish
+    bounds, wish = selectors.bounds_of(user, options, fleet), reading.wish
     refusals = judge(wish, bounds) if wish else reading.refusals
     manifest, files = _manifest(user, reading), None
     if wish and not refusals:

@@ -6,13 +6,17 @@ A GPU class is what one asks for; resource claims name the DeviceClass that serv
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Final
 
 from dra.objects.gpuclass import GPUClassDevices, GPUClassSpec
 from dra.quantity import Quantity
 from gpuinventory.gpuclasses import Offer, keys_of
+
+# Feature gates that decide what a claim can say.
+PRIORITIZED_LIST, TAINTS, CAPACITY = "DRAPrioritizedList", "DRADeviceTaints", "DRAConsumableCapacity"
+EXTENDED = "DRAExtendedResource"
 
 OPEN: Final = GPUClassSpec(title="", device_class=GPUClassDevices())
 """What holds for a class of which no administrator said anything."""
@@ -55,10 +59,11 @@ class ClassFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What the cluster and the person's teams allow; `classes` by the name of the GPU class. `today` is none where days
-    are not judged.
+    """What the cluster and the person's teams allow; `classes` by the name of the GPU class. `lacking` says in words
+    what the cluster itself can't do, by the feature gate that is off. `today` is none where days are not judged.
     """
 
     namespaces: frozenset[str]
     classes: Mapping[str, ClassFacts]
+    lacking: Mapping[str, str] = field(default_factory=dict)
     today: date | None = None

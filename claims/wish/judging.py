@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from claims.refusals import Code, Refusal, quoted, refuse
 from claims.wish.classes import closed, out_of_bounds
-from claims.wish.facts import Bounds, ClassFacts
+from claims.wish.facts import CAPACITY, EXTENDED, PRIORITIZED_LIST, TAINTS, Bounds, ClassFacts
 from claims.wish.keys import LABELS
-from claims.wish.values import SHARE_STEP, WHOLE, Choice, Mode, Owner, Style, Wish
+from claims.wish.values import SHARE_STEP, WHOLE, Choice, ConstraintKind, Mode, Owner, Style, Wish
 from dra.names import MAX_LABEL
 from dra.quantity import Quantity
 
@@ -21,6 +21,7 @@ def judge(wish: Wish, bounds: Bounds) -> tuple[Refusal, ...]:
 def _impossible(wish: Wish, bounds: Bounds) -> Iterator[Refusal]:
     if wish.namespace not in bounds.namespaces:
         yield refuse(Code.NAMESPACE_FOREIGN, "ns", value=quoted(wish.namespace))
+    yield from _lacking(wish, bounds)
     if wish.until and bounds.today and wish.until < bounds.today:
         yield refuse(Code.DAY_PAST, "until", label=LABELS["until"], value=wish.until, today=bounds.today)
     for number, choice in enumerate(wish.choices):
@@ -31,6 +32,22 @@ def _impossible(wish: Wish, bounds: Bounds) -> Iterator[Refusal]:
     yield from _unserved_config(wish, facts)
     if wish.style is Style.EXTENDED:
         yield from _unsayable(wish, facts)
+
+
+def _lacking(wish: Wish, bounds: Bounds) -> Iterator[Refusal]:
+    """What the API server would leave out of the claim without a word, since a feature gate of it is off."""
+    needed = [
+        ("alt", PRIORITIZED_LIST, bool(wish.alternatives)),
+        ("toleration", TAINTS, bool(wish.tolerations)),
+        ("constraint", CAPACITY, any(each.kind is ConstraintKind.DISTINCT for each in wish.constraints)),
+        ("style", EXTENDED, wish.style is Style.EXTENDED),
+    ]
+    for number, choice in enumerate(wish.choices):
+        mode = f"alt.{number}.mode" if number else "mode"
+        needed.append((mode, CAPACITY, choice.mode in {Mode.SHARE, Mode.TIMESLICED}))
+    for key, gate, asked in needed:
+        if asked and gate in bounds.lacking:
+            yield refuse(Code.CLUSTER_LACKS, key, reason=bounds.lacking[gate])
 
 
 def _unserved_config(wish: Wish, facts: ClassFacts) -> Iterator[Refusal]:

@@ -15,6 +15,7 @@ from dra.allocation.use import holdings
 from dra.errors import DraError
 from dra.kube.requests import DEVICE_CLASSES, DEVICE_TAINT_RULES, NODES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
 from dra.objects import DeviceClass, DeviceTaintRule, Node, Pod, ResourceClaim, ResourceSlice, decode
+from gpuinventory.capabilities import Capabilities
 from gpuinventory.claimstate import owning_pod
 from gpuinventory.kinds import CAPABILITIES
 from gpuinventory.models import ClusterObject, Tombstone
@@ -29,9 +30,10 @@ type Row = tuple[Key, bytes]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetState:
     """What was read. `wanted` are the classes that each waiting claim names, `waiting` their number by class; `pods`
-    what the pods of each node take.
+    what the pods of each node take. The snapshot judges by the features of `capabilities`.
     """
 
+    capabilities: Capabilities
     snapshot: Snapshot
     pods: PodUsage
     wanted: Mapping[Key, frozenset[str]]
@@ -58,17 +60,25 @@ def read_all() -> FleetState:
         except DraError as error:
             problems[key] = _problem(key, error)
     claims = read[RESOURCE_CLAIMS.kind]
+    seen = capabilities()
     snapshot = Snapshot.build(
         nodes=read[NODES.kind].values(),
         slices=read[RESOURCE_SLICES.kind].values(),
         classes=read[DEVICE_CLASSES.kind].values(),
         taint_rules=read[DEVICE_TAINT_RULES.kind].values(),
         resource_claims=claims.values(),
-        features=capabilities().features,
+        features=seen.features,
     )
     wanted = {key: classes for key, claim in claims.items() if (classes := _waits_for(claim))}
     pods = PodUsage().with_changes((key[1:], place) for key, place in read[PODS.kind].items())
-    return FleetState(snapshot=snapshot, pods=pods, wanted=wanted, waiting=_counted(wanted), problems=problems)
+    return FleetState(
+        capabilities=seen,
+        snapshot=snapshot,
+        pods=pods,
+        wanted=wanted,
+        waiting=_counted(wanted),
+        problems=problems,
+    )
 
 
 def read_changes(state: FleetState, since: int) -> FleetState:
@@ -80,9 +90,10 @@ def read_changes(state: FleetState, since: int) -> FleetState:
     for key in (each for each in gone if each[0] in _KINDS):
         state = _without(state, key)
     changed = list(_rows(ClusterObject.objects.filter(changed_at_revision__gt=since)))
-    looks = (read_capabilities(body) for key, body in changed if key[0] == CAPABILITIES)
-    if any(each.features != state.snapshot.features for each in looks):
-        return read_all()
+    for seen in (read_capabilities(body) for key, body in changed if key[0] == CAPABILITIES):
+        if seen.features != state.snapshot.features:
+            return read_all()
+        state = replace(state, capabilities=seen)
     for key, body in sorted(row for row in changed if row[0][0] in _KINDS):
         state = _with(state, key, body)
     return _with_pods(replace(state, waiting=_counted(state.wanted)), gone, changed)

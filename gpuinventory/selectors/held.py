@@ -13,6 +13,7 @@ from datetime import datetime
 
 from dra.allocation import Snapshot
 from dra.fleet import Fleet, Usage
+from gpuinventory.capabilities import Capabilities
 from gpuinventory.models import Revision
 from gpuinventory.selectors.fleetstate import FleetState, read_all, read_changes
 from gpuinventory.selectors.freshness import freshness
@@ -21,11 +22,12 @@ from gpuinventory.selectors.freshness import freshness
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
     """A fleet at a revision. `waiting` is how many claims with a pod wait for devices, by device class; `usage` what
-    pods take of each node.
+    pods take of each node, `capabilities` what the cluster can do, by which the snapshot judges.
 
     `fleet` is the asking thread's own: it remembers answers and is changed by every question.
     """
 
+    capabilities: Capabilities
     snapshot: Snapshot
     fleet: Fleet
     waiting: Mapping[str, int]
@@ -49,6 +51,7 @@ class _Keeper:
         with self._lock:
             state, at = self._follow()
         return Held(
+            capabilities=state.capabilities,
             snapshot=state.snapshot,
             fleet=self._fleet(),
             waiting=state.waiting,

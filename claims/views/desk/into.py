@@ -88,6 +88,8 @@ def _unsayable(seen: Preview) -> str:
     if seen.reading.wish is None:
         return ""
     refusals = judge(replace(seen.reading.wish, style=Style.EXTENDED), seen.bounds)
+    if lacks := next((each for each in refusals if each.code is Code.CLUSTER_LACKS and each.field == "style"), None):
+        return _fact(lacks, "reason")
     names = [_fact(refusal, "label") for refusal in refusals if refusal.code is Code.STYLE_UNSAYABLE]
     if names:
         return f"It can't say: {', '.join(names)}."

@@ -17,6 +17,7 @@ from claims.services.preview import Preview
 from claims.views.desk.fields import Field, Fields, field, numbers_of
 from claims.views.fitwords import nodes_words
 from claims.wish import LISTS, WHOLE, Mode, Reading, closed, numbers_given
+from claims.wish.facts import PRIORITIZED_LIST
 from gpuinventory.gpuclasses import GPUClassView, Numbers
 from gpuinventory.selectors.gpuclasses import class_numbers
 from gpuinventory.selectors.held import Held
@@ -73,6 +74,7 @@ def otherwise(seen: Preview, fields: Fields, fleet: Held, answer: Fit | None) ->
         "alternatives_given": len(given),
         "alternatives_open": bool(given) or faulty or any(each.error for row in rows for each in row.fields.values()),
         "alternatives_fault": fields.get(ALT),
+        "alternatives_closed": seen.bounds.lacking.get(PRIORITIZED_LIST, ""),
         "first_alone": _alone(answer.alone[0]) if answer and answer.alone else "",
     }
 
