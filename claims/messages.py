@@ -105,10 +105,18 @@ CATALOGUE: Mapping[Code, Sentences] = {
         "A day is written as year, month and day.",
         "Write it such as 2027-01-31, or leave it empty.",
     ),
+    Code.DAY_PAST: Sentences(
+        "{label}: {value} is over.", "It is {today} today.", "Write a day that is to come, or leave it empty."
+    ),
     Code.PROFILE_SHAPE: Sentences(
         "“{value}” is no slice profile.",
         "A profile names its compute slices and its memory.",
         "Choose one of the profiles offered, such as 1g.10gb.",
+    ),
+    Code.CONFIG_FOREIGN: Sentences(
+        "{label}: {value} can't be set for these devices.",
+        "Their driver {driver} takes no GpuConfig of the kind that the files carry.",
+        "Leave it empty; what the class itself sets holds.",
     ),
     Code.INTERVAL_MODE: Sentences(
         "A time slice “{value}” can't be set here.",
