@@ -394,6 +394,15 @@ def summary(wish: Wish) -> str:
     if wish.share < WHOLE:
         memory = f", with at most {wish.memory} of its memory" if wish.memory else ""
         return f"{wish.share} % of one device of {wish.device_class}{memory}"
-    devices, each = ("1 whole device", "with") if wish.count == 1 else (f"{wish.count} whole devices", "each with")
-    memory = f", {each} at least {wish.memory}" if wish.memory else ""
+    devices = _devices(wish)
+    memory = f", {'with' if wish.count == 1 else 'each with'} at least {wish.memory}" if wish.memory else ""
     return f"{devices} of {wish.device_class}{memory}"
+
+
+def _devices(wish: Wish) -> str:
+    if wish.profile:
+        return f"1 slice {wish.profile}" if wish.count == 1 else f"{wish.count} slices {wish.profile}"
+    if wish.slots is not None:
+        shared = "1 device" if wish.count == 1 else f"{wish.count} devices"
+        return f"{wish.slots} {'slot' if wish.slots == 1 else 'slots'} of {shared}"
+    return "1 whole device" if wish.count == 1 else f"{wish.count} whole devices"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from claims import selectors
 from claims.manifests import REQUEST_LABEL, Files, render
@@ -11,7 +12,19 @@ from claims.manifests.pasted import patch
 from claims.refusals import Code, Refusal, RefusalError, refuse
 from claims.selectors import ClassOption, pasted_manifest
 from claims.services.paste import KEPT
-from claims.wish import Bounds, ClassFacts, Owner, Reading, Wish, Workload, judge, read
+from claims.wish import (
+    Bounds,
+    ClassFacts,
+    Mode,
+    Owner,
+    Reading,
+    Wish,
+    Workload,
+    judge,
+    mode_of,
+    read,
+    smallest_profile,
+)
 from gpuinventory.selectors import ClaimView, TemplateView, held, resource_claim, resource_claim_template
 from gpuinventory.selectors.held import Held
 from portal.models import User
@@ -55,8 +68,10 @@ class Preview:
 def preview(*, user: User, query: str, key: str) -> Preview:
     """Judge the query by what this person may ask for and what is known of the cluster."""
     fleet = held.current()
-    reading, options = read(query), selectors.class_options(fleet)
-    bounds, wish = selectors.bounds_of(user, options, fleet), reading.wish
+    options = selectors.class_options(fleet)
+    bounds = selectors.bounds_of(user, options)
+    reading = _read(query, bounds)
+    wish = reading.wish
     refusals = judge(wish, bounds) if wish else reading.refusals
     manifest, files = _manifest(user, reading), None
     if wish and not refusals:
@@ -82,6 +97,16 @@ def _existing(wish: Wish) -> TemplateView | ClaimView | None:
     """What has the wished name now, of the kind that would be created."""
     find = resource_claim if wish.owner is Owner.SHARED else resource_claim_template
     return find(wish.namespace, wish.name)
+
+
+def _read(query: str, bounds: Bounds) -> Reading:
+    """The query as read; where a slice is asked for and no profile named yet, the smallest that has the memory."""
+    reading = read(query)
+    facts = bounds.classes.get(reading.values.get("class", ""))
+    if facts is None or reading.values.get("profile") or mode_of(reading.values) is not Mode.SLICE:
+        return reading
+    profile = smallest_profile(facts, reading.values.get("memory", ""))
+    return read(urlencode([*reading.pairs, ("profile", profile)])) if profile else reading
 
 
 def _manifest(user: User, reading: Reading) -> str | None:

@@ -21,6 +21,7 @@ from claims.services.preview import Preview
 from claims.views.desk.advanced import advanced
 from claims.views.desk.fields import Fields, fields_of
 from claims.views.desk.into import into
+from claims.views.desk.much import much
 from claims.views.desk.otherwise import otherwise
 from claims.views.desk.what import what
 from claims.views.files import shown
@@ -95,6 +96,7 @@ def _of_fleet(seen: Preview, fields: Fields) -> dict[str, Any]:
         **advanced(seen, fields, fleet),
         "charges": quota_charges(seen, fleet),
         **what(seen, fleet),
+        **much(seen, fleet),
     }
 
 

@@ -7,7 +7,7 @@ served by MPS, and `memory` consumed by a share only tightens.
 
 from __future__ import annotations
 
-from claims.wish.classes import closed, mode_closed
+from claims.wish.classes import closed, mode_closed, smallest_profile
 from claims.wish.codec import Reading, read, write
 from claims.wish.facts import OPEN, Bounds, ClassFacts
 from claims.wish.judging import gib, judge
@@ -75,5 +75,6 @@ __all__ = (
     "mode_of",
     "numbers_given",
     "read",
+    "smallest_profile",
     "write",
 )

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from claims.refusals import Code, Refusal, quoted, refuse
 from claims.wish.facts import ClassFacts
 from claims.wish.values import WHOLE, Choice, Mode
+from dra.errors import InvalidQuantityError
 from dra.objects.gpuclass import MemoryBounds
 from dra.quantity import Quantity, parse_quantity
 
@@ -58,6 +59,16 @@ def mode_closed(facts: ClassFacts, mode: Mode, field: str = "mode") -> Refusal |
     if mode is Mode.TIMESLICED and facts.offer.slots is None:
         return refuse(Code.MODE_NO_SLOTS, field, gpu_class=facts.name)
     return None
+
+
+def smallest_profile(facts: ClassFacts, memory: str) -> str:
+    """The smallest slice of the class that has that memory, "" where there is none or the text is no amount."""
+    try:
+        floor = parse_quantity(memory or "0").value
+    except InvalidQuantityError:
+        floor = 0
+    parts = facts.offer.parts if facts.offer else ()
+    return next((part.profile for part in parts if part.memory >= floor), "")
 
 
 def out_of_bounds(choice: Choice, facts: ClassFacts, prefix: str) -> Iterator[Refusal]:

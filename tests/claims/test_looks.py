@@ -127,7 +127,9 @@ def test_a_guest(as_browser: Page, looks: Looks, alice: User) -> None:
 def test_the_preview_follows_what_is_typed_and_the_address_follows_the_preview(as_browser: Page) -> None:
     as_browser.goto(f"/request/?ns=ml-team&form={KEY}")
     as_browser.get_by_label("Name", exact=True).press_sequentially("reranker", delay=20)
+    as_browser.get_by_text("Still to come: GPU class.").wait_for()
     as_browser.get_by_label("h100-shared").check()
+    as_browser.get_by_role("radio", name="Share A percentage").check()
     as_browser.get_by_label("Share, in percent").fill("25")
     as_browser.get_by_text('sharePercent: "25"').wait_for()
     assert as_browser.get_by_label("Name", exact=True).input_value() == "reranker"
@@ -163,7 +165,7 @@ def test_the_focus_and_the_caret_stay_where_they_are(as_browser: Page) -> None:
 def test_without_an_answer_the_plain_way_is_left(as_browser: Page, faults: list[str]) -> None:
     as_browser.goto(f"/request/?{QUERY}&form={KEY}")
     as_browser.route("**/request/**", lambda route: route.abort())
-    as_browser.get_by_label("Devices").fill("2")
+    as_browser.get_by_label("Devices", exact=True).fill("2")
     expect(as_browser.get_by_role("button", name="Update the preview")).to_be_visible()
     expect(as_browser.get_by_role("button", name="Create the template")).to_be_disabled()
     as_browser.unroute_all()
@@ -190,6 +192,7 @@ def test_everything_works_without_javascript(browser: Browser, live_server: Live
     page.goto("/request/")
     page.get_by_label("Name", exact=True).fill("reranker")
     page.get_by_label("h100-shared").check()
+    page.get_by_role("radio", name="Share A percentage").check()
     page.get_by_label("Share, in percent").fill("25")
     page.get_by_role("button", name="Update the preview").click()
     assert page.get_by_text('sharePercent: "25"').is_visible()

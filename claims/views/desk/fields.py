@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from claims.messages import Sentences, say
 from claims.refusals import Refusal
 from claims.services.preview import Preview
-from claims.wish import EXAMPLES, KEYS, LABELS, LISTS, WHOLE, entry_of, numbers_given
+from claims.wish import EXAMPLES, KEYS, LABELS, LISTS, entry_of, numbers_given
 
-_DEFAULTS: Mapping[str, str] = {"count": "1", "share": str(WHOLE)}
+_DEFAULTS: Mapping[str, str] = {"count": "1", "share": "50", "slots": "1"}
 _IN_LISTS: Mapping[str, str] = {"count": "1", "share": "50"}  # as a wish is read
 
 

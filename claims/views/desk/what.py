@@ -45,11 +45,37 @@ class Card:
         return bool(self.reason) and not self.chosen
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A card, and folded under it the cards of the kinds within its DeviceClass; open if one of them is chosen."""
+
+    card: Card
+    kinds: tuple[Card, ...]
+
+    @property
+    def open(self) -> bool:
+        """Whether one of the kinds is chosen."""
+        return any(kind.chosen for kind in self.kinds)
+
+
 def what(seen: Preview, fleet: Held) -> dict[str, Any]:
     """The values of the part's template. Queries: those of the quotas."""
     namespace = seen.reading.values.get("ns", "")
     full = full_quotas(namespace) if namespace in seen.bounds.namespaces else {}
-    return {"cards": [_card(seen, option, class_numbers(fleet, option.view), full) for option in seen.options]}
+    cards = [(option, _card(seen, option, class_numbers(fleet, option.view), full)) for option in seen.options]
+    return {"groups": tuple(_groups(cards))}
+
+
+def _groups(cards: Iterable[tuple[ClassOption, Card]]) -> Iterable[Group]:
+    """The kinds of a DeviceClass stand behind it in the catalogue, and have selectors of their own."""
+    kinds: dict[str, list[Card]] = {}
+    mains: list[tuple[ClassOption, Card]] = []
+    for option, card in cards:
+        if option.facts.selectors:
+            kinds.setdefault(option.facts.device_class, []).append(card)
+        else:
+            mains.append((option, card))
+    return (Group(card, tuple(kinds.get(option.view.name, ()))) for option, card in mains)
 
 
 def _card(seen: Preview, option: ClassOption, numbers: Numbers, full: Mapping[str, Full]) -> Card:
@@ -104,7 +130,7 @@ def _facts(option: ClassOption) -> Iterable[str]:
         yield f"also {option.facts.extended_resource}"
     if option.configured:
         yield "with settings of its own"
-    if not option.expressions:
+    if not option.expressions and not option.facts.selectors:
         yield "no selector: every device of every driver"
 
 
