@@ -14,7 +14,7 @@ from dra.errors import InvalidObjectError
 from dra.objects import JsonObject
 
 _METADATA = (
-    "name", "namespace", "uid", "labels", "annotations", "ownerReferences", "creationTimestamp", "deletionTimestamp",
+    "name", "namespace", "uid", "labels", "ownerReferences", "creationTimestamp", "deletionTimestamp",
 )  # fmt: skip
 _POD_SPEC = (
     "nodeName", "resourceClaims", "schedulingGates", "nodeSelector", "affinity", "tolerations", "priorityClassName",
@@ -27,7 +27,7 @@ _POD_STATUS = (
 )  # fmt: skip
 _CONTAINER_STATUSES = ("initContainerStatuses", "containerStatuses")
 _GIVEN = ("name", "allocatedResources", "resources")
-_NODE_STATUS = ("allocatable", "capacity", "declaredFeatures")
+_NODE_STATUS = ("allocatable", "declaredFeatures")
 _CONDITION = ("type", "status", "reason", "message", "lastTransitionTime")
 _EVENT = (
     "involvedObject",
@@ -41,8 +41,6 @@ _EVENT = (
     "series",
 )
 _TOLD_ABOUT = frozenset({"Pod", "ResourceClaim"})
-# Long and of no use to us: what kubectl applied last.
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def is_trimmed(kind: str) -> bool:
@@ -105,9 +103,8 @@ def _without_managers(content: JsonObject) -> JsonObject:
 
 
 def _metadata(content: JsonObject) -> JsonObject:
-    metadata = _some(content.get("metadata") or {}, _METADATA)
-    annotations = {key: text for key, text in (metadata.get("annotations") or {}).items() if key != _LAST_APPLIED}
-    return metadata | ({"annotations": annotations} if annotations else {})
+    """Without annotations: agents write heartbeats into them, and nobody here reads them."""
+    return _some(content.get("metadata") or {}, _METADATA)
 
 
 def _conditions(status: JsonObject) -> list[JsonObject]:

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from gpuinventory.models import ClusterObject
 from gpuinventory.selectors import revision
@@ -21,6 +22,7 @@ def body(kind: str, version: int, **fields: Any) -> bytes:
         "uid": "u",
         "resourceVersion": str(version),
         "managedFields": [{"manager": "kubelet", "time": f"2026-01-01T00:00:{version:02}Z"}],
+        "annotations": {"agent.example.org/last-seen": f"2026-01-01T00:00:{version:02}Z"},
     }
     return json.dumps({"kind": kind, "metadata": metadata} | fields).encode()
 
@@ -54,6 +56,15 @@ def test_heartbeats_write_nothing_and_a_node_that_is_not_ready_does() -> None:
     assert revision() == before
     assert ingest("Node", seen([node(4, ready="False")])) == 1
     assert kept("Node")["status"]["conditions"] == [{"type": "Ready", "status": "False"}]
+
+
+def test_a_poll_after_a_heartbeat_finds_nothing_new(as_alice: Client) -> None:
+    ingest("Node", seen([node(1)]))
+    address, headers = f"/devices/?since={revision()}", {"HX-Request": "true", "HX-Request-Type": "partial"}
+    ingest("Node", seen([node(2)]))
+    assert as_alice.get(address, headers=headers).status_code == 204
+    ingest("Node", seen([node(3, ready="False")]))
+    assert as_alice.get(address, headers=headers).status_code == 200
 
 
 def test_of_pods_claims_and_scheduling_are_kept_and_no_environment() -> None:
