@@ -22,6 +22,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("claims.urls")),
 ]
 
+handler400 = views.unreadable
 handler403 = views.refused
 handler404 = views.not_found
 handler500 = views.failed

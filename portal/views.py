@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.views import LoginView, LogoutView
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, RequestDataTooBig, TooManyFieldsSent
 from django.db import DatabaseError, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
@@ -101,6 +101,13 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     first = exception.args[0] if exception.args else ""
     sentence = first if isinstance(first, str) and first else "There is no page at this address."
     return render(request, "404.html", {"sentence": sentence}, status=404)
+
+
+def unreadable(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """400, or 413 for what is too much to be read; the sentences of exceptions name internals and are not shown."""
+    large = isinstance(exception, RequestDataTooBig | TooManyFieldsSent)
+    sentence = "It is larger than any form of this portal: send less of it." if large else "Open the page once more."
+    return render(request, "400.html", {"sentence": sentence}, status=413 if large else 400)
 
 
 def failed(request: HttpRequest) -> HttpResponse:

@@ -153,6 +153,16 @@ def test_what_can_not_be_kept_is_422_and_comes_back(as_alice: Client, text: str,
 
 
 @pytest.mark.parametrize(
+    "values", [{"text": "x" * 3_000_000}, {f"x{number}": "" for number in range(1001)}], ids=["bytes", "fields"]
+)
+def test_what_is_more_than_any_form_is_413_in_words(as_alice: Client, values: dict[str, str]) -> None:
+    answer = as_alice.post("/request/paste", values)
+    assert answer.status_code == 413
+    assert "It is larger than any form of this portal" in answer.content.decode()
+    assert not PastedManifest.objects.exists()
+
+
+@pytest.mark.parametrize(
     ("text", "words"),
     [
         ("", "it is no mapping of keys to values"),
