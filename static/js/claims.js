@@ -12,8 +12,20 @@
     if (button) button.disabled = true;
   }
 
+  /* What a person reads off the preview, or will, since it was asked for. */
+  let known = "";
+  function values() {
+    return [...document.querySelectorAll(FORMS)].map((form) => new URLSearchParams(new FormData(form))).join("\n");
+  }
+
+  /* On leaving a field its "change" tells again what "input" told before: were it an edit, a press of Create would
+     find the button disabled by the very press. */
   function edited(event) {
     if (!event.target.closest?.(FORMS)) return;
+    if (event.type === "change" && asked === edits && values() === known) {
+      event.stopPropagation();
+      return;
+    }
     edits += 1;
     hold();
   }
@@ -21,6 +33,7 @@
   /* Without an answer the plain way is left: a button that loads the page anew. */
   function unanswered(event) {
     if (!event.target.closest?.(FORMS) || asked !== edits) return;
+    known = "";
     for (const plain of document.querySelectorAll(".wish [data-without-script]")) plain.removeAttribute("data-without-script");
   }
 
@@ -40,6 +53,14 @@
   /* Caught on the way down, since on "change" htmx asks at once: the count must stand before it does. */
   document.addEventListener("input", edited, true);
   document.addEventListener("change", edited, true);
-  document.addEventListener("htmx:config:request", (event) => { if (event.target.closest?.(FORMS)) asked = edits; });
-  document.addEventListener("htmx:after:swap", () => { if (asked !== edits) hold(); });
+  document.addEventListener("htmx:config:request", (event) => {
+    if (!event.target.closest?.(FORMS)) return;
+    asked = edits;
+    known = values();
+  });
+  document.addEventListener("htmx:after:swap", () => {
+    if (asked === edits) known = values();
+    else hold();
+  });
+  known = values();
 })();
