@@ -95,7 +95,7 @@ def _sizes(offer: Offer | None, mode: Mode) -> Iterator[Choice]:
 
 
 def _profiles(seen: Preview, facts: ClassFacts, fleet: Held, mode: Mode) -> Iterator[Choice]:
-    """The slices of the class; how many can be had now is asked only where a slice is wanted."""
+    """The slices of the class, none where none is known; how many can be had is asked only where a slice is wanted."""
     value = seen.reading.values.get("profile", "")
     parts = facts.offer.parts if facts.offer else ()
     floor = least_memory(seen.reading.values)
@@ -107,7 +107,7 @@ def _profiles(seen: Preview, facts: ClassFacts, fleet: Held, mode: Mode) -> Iter
         words += ["too small"] if part.memory < floor else []
         words += [_obtainable(free[part.profile])] if part.profile in free else []
         yield Choice(part.profile, ", ".join(words), chosen=part.profile == value)
-    if value and value not in {part.profile for part in parts}:
+    if parts and value and value not in {part.profile for part in parts}:
         yield Choice(value, f"{value}, unknown here", chosen=True)
 
 
