@@ -20,7 +20,7 @@ from claims.wish import LISTS, SHARE_STEP, ClassFacts, Style, judge, numbers_giv
 from dra.advice.explanation import ChangeCode, Suggestion
 from dra.fleet import Wish
 from dra.objects import ResourceClaim
-from dra.quantity import parse_quantity
+from dra.quantity import Quantity, parse_quantity
 from gpuinventory.selectors.held import Held
 
 MOST: Final = 3
@@ -58,7 +58,12 @@ def _of_classes(seen: Preview, outcome: Outcome) -> Iterator[_Changed]:
     if chosen is None or chosen.facts.driver is None:
         return
     free = _next_number("alt", values) if outcome is Outcome.WAIT and values.get("style") != Style.EXTENDED else 0
-    kindred = (option.view.name for option in seen.options if _kin(option.facts, chosen.facts) and option.expressions)
+    memory = seen.wish.memory if seen.wish else None
+    kindred = (
+        option.view.name
+        for option in seen.options
+        if _kin(option.facts, chosen.facts) and option.expressions and _has(option.facts, memory)
+    )
     for name in islice(kindred, _MOST_CLASSES):
         if free:
             yield _Changed(Change.ALTERNATIVE, "", name, _as_alternative(values, name, free))
@@ -70,6 +75,11 @@ def _kin(facts: ClassFacts, chosen: ClassFacts) -> bool:
     """Whether that class may do as well. A part of a DeviceClass is no news beside the whole of it."""
     sibling = chosen.selectors and facts.device_class == chosen.device_class
     return facts.driver == chosen.driver and facts is not chosen and bool(sibling or not facts.selectors)
+
+
+def _has(facts: ClassFacts, memory: Quantity | None) -> bool:
+    """Whether some device of the class may have that much memory: asking for the others is in vain."""
+    return memory is None or facts.largest_memory is None or memory <= facts.largest_memory
 
 
 def _as_alternative(values: Mapping[str, str], name: str, number: int) -> Mapping[str, str]:
@@ -184,5 +194,4 @@ def _nodes(seen: Preview, held: Held, query: str, asked: Wish) -> int:
     if wish is None or judge(wish, seen.bounds):
         return 0
     claim = claim_of(render(wish, seen.bounds.classes[wish.device_class], seen.key, others=seen.bounds.classes))
-    answer = held.fleet.answer(held.snapshot, replace(asked, resource_claims=(claim,)), held.usage)
-    return 0 if answer.aborts else answer.fitting
+    return held.fleet.nodes(held.snapshot, replace(asked, resource_claims=(claim,)), held.usage)

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from dra.allocation import Failed, Refused, Snapshot
-from dra.fleet import FleetAnswer, Instances, LargestCount, PodNeeds, PodObstacle, PodRule, Wish, fits
+from dra.fleet import Fleet, FleetAnswer, Instances, LargestCount, PodNeeds, PodObstacle, PodRule, Wish, fits
 from dra.objects import ResourceClaim
 from dra.quantity import parse_quantity
 from tests.dra.fleet.fleets import (
@@ -295,6 +295,11 @@ def test_pods_have_room_less_often_than_devices() -> None:
     answer = fits(three(4, 4, 1), Wish(resource_claims=(claim(),), pod=pod), usage)
     # 8 CPUs take 2 pods of 3; 4 of 8 take 1; node-c has one card.
     assert (answer.fitting, answer.total) == (3, Instances(4))
+
+
+def test_nodes_that_take_no_such_pod_are_not_counted() -> None:
+    wish = Wish(resource_claims=(claim(),), pod=PodNeeds(requests={"cpu": "5"}))
+    assert Fleet().nodes(three(4, 4, 1), wish, {"node-b": {"cpu": parse_quantity("4")}}) == 2
 
 
 def test_an_excluded_node_aborts_nothing_and_has_no_largest_count() -> None:

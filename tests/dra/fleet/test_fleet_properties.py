@@ -98,6 +98,16 @@ def test_the_total_is_what_can_be_granted_one_after_another(snapshot: Snapshot, 
     assert fits(snapshot, Wish(resource_claims=(wish,))).total == Instances(brute_force(snapshot, wish))
 
 
+@given(fleets(), wishes())
+def test_the_number_of_nodes_is_that_of_those_that_allocate_unless_one_ends_it_all(
+    snapshot: Snapshot, wish: ResourceClaim
+) -> None:
+    answers = [allocate(snapshot, name, (wish,)) for name in NAMES]
+    ended = any(isinstance(answer, Failed) and answer.kind == "fatal" for answer in answers)
+    number = sum(isinstance(answer, Allocated) for answer in answers)
+    assert Fleet().nodes(snapshot, Wish(resource_claims=(wish,))) == (0 if ended else number)
+
+
 @given(fleets(), st.lists(st.sampled_from(SELECTORS[:1]), max_size=1))
 def test_the_largest_count_is_the_last_that_fits(snapshot: Snapshot, selectors: list[str]) -> None:
     counts = [
