@@ -33,6 +33,7 @@ ROUNDS = int(os.environ.get("PORTICO_BENCH_ROUNDS", "40"))
 RATIO, FIRST_KB, NEXT_KB = 2.5, 120.0, 15.0
 NAMESPACE, KEY = "ml-team", "0123456789abcdef"
 TOGETHER = 20  # nodes
+WHOLE_CARDS = "gpu.nvidia-h100-80gb-hbm3"  # the class that the portal derives for them from the one DeviceClass
 _PART = {"HX-Request": "true", "HX-Request-Type": "partial", "Accept-Encoding": "gzip"}
 
 
@@ -75,7 +76,7 @@ class Desk:
 
 def query_of(memory: str) -> str:
     """A whole device of the class with at least that much memory."""
-    return urlencode({"ns": NAMESPACE, "name": "trainer", "class": machines.CLASS, "memory": memory})
+    return urlencode({"ns": NAMESPACE, "name": "trainer", "class": WHOLE_CARDS, "memory": memory})
 
 
 def seconds(call: Callable[[], Any]) -> float:
@@ -111,17 +112,17 @@ def _kept_rendering() -> Iterator[list[Callable[[], Any]]]:
     from claims.views import formpage  # noqa: PLC0415 - only once Django is set up
 
     kept: list[Callable[[], Any]] = []
-    render = formpage.page_or_part
+    render = vars(formpage)["page_or_part"]
 
     def keep(*arguments: Any, **options: Any) -> Any:
         kept.append(lambda: render(*arguments, **options))
         return render(*arguments, **options)
 
-    formpage.page_or_part = keep
+    vars(formpage)["page_or_part"] = keep
     try:
         yield kept
     finally:
-        formpage.page_or_part = render
+        vars(formpage)["page_or_part"] = render
 
 
 def _engine(desk: Desk, memory: str) -> float:
