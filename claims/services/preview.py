@@ -69,7 +69,7 @@ def preview(*, user: User, query: str, key: str) -> Preview:
     """Judge the query by what this person may ask for and what is known of the cluster."""
     fleet = held.current()
     options = selectors.class_options(fleet)
-    bounds = selectors.bounds_of(user, options)
+    bounds = selectors.bounds_of(user, options, fleet)
     reading = _read(query, bounds)
     wish = reading.wish
     refusals = judge(wish, bounds) if wish else reading.refusals
