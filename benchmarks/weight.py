@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from html import unescape
 from typing import Any
@@ -28,7 +29,10 @@ class Weight:
 def weight_of(page: bytes, sent: int) -> Weight:
     """The weight of a page with that text, which itself was `sent` bytes over the wire."""
     paths = dict.fromkeys(unescape(path.decode()) for path in _NAMED.findall(page))
-    return Weight(page=sent, loads={path: len(asyncio.run(_served(path))) for path in paths})
+    with ThreadPoolExecutor(1) as thread:  # the caller's may run a loop already, as a browser's door does
+        return Weight(
+            page=sent, loads={path: len(thread.submit(asyncio.run, _served(path)).result()) for path in paths}
+        )
 
 
 async def _served(path: str) -> bytes:
