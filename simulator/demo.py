@@ -106,7 +106,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m simulator.demo", description="The portal with a cluster.")
     parser.add_argument("--scenario", default="article", help="a file of simulator/scenarios/clusters, without .toml")
     parser.add_argument("--seed", type=int, default=1, help="of the dice that actors throw")
-    parser.add_argument("--kubeconfig", type=Path, help="a cluster of your own instead; nothing is simulated then")
+    half = parser.add_mutually_exclusive_group()
+    half.add_argument("--kubeconfig", type=Path, help="a cluster of your own instead; nothing is simulated then")
+    half.add_argument("--no-portal", action="store_true", help="the cluster alone, for other programs")
     flags = parser.parse_args(arguments)
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -126,22 +128,15 @@ def _run(stack: ExitStack, flags: argparse.Namespace, stop: threading.Event) -> 
     # Short, since unix sockets lie in it: macOS' own folder for such is too long for them.
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="portico-", dir="/tmp")))
     world = None if flags.kubeconfig else _world(stack, folder, flags)
-    portal = (
-        Portal(folder, world.kubeconfig("portal"), world.kubeconfig())
-        if world
-        else Portal(folder, _own(flags.kubeconfig), None)
-    )
-    say("making the portal's tables and people …")
-    portal.manage("migrate", "--verbosity=0")
-    people = portal.manage("seeddemo").rstrip()
-    stack.callback(portal.stop)
-    portal.start()
-    say(f"people, by name and password:\n{people}")
+    portal = None if flags.no_portal else _portal(stack, folder, world, flags.kubeconfig)
     if world is not None:
         say(f"kubectl --kubeconfig {world.kubeconfig(KUBECTL)}; the actors' time: {world.url}{PATH}")
-    say(f"ready: {portal.url}   (Ctrl-C stops everything)")
+    parts = [part for part in (portal, world) if part is not None]
+    say(f"ready: {parts[0].url}   (Ctrl-C stops everything)")
     while not stop.wait(0.5):
-        if why := portal.fault() or (world.fault() if world else ""):
+        while world and world.complaints:
+            say(f"the cluster refused its people: {world.complaints.popleft()}")
+        if why := next((why for part in parts if (why := part.fault())), ""):
             raise DemoError(why)
 
 
@@ -152,6 +147,20 @@ def _world(stack: ExitStack, folder: Path, flags: argparse.Namespace) -> World:
     stack.callback(world.stop)
     world.start()
     return world
+
+
+def _portal(stack: ExitStack, folder: Path, world: World | None, kubeconfig: Path) -> Portal:
+    if world is None:
+        portal = Portal(folder, _own(kubeconfig), None)
+    else:
+        portal = Portal(folder, world.kubeconfig("portal"), world.kubeconfig())
+    say("making the portal's tables and people …")
+    portal.manage("migrate", "--verbosity=0")
+    people = portal.manage("seeddemo").rstrip()
+    stack.callback(portal.stop)
+    portal.start()
+    say(f"people, by name and password:\n{people}")
+    return portal
 
 
 def _own(kubeconfig: Path) -> Path:
