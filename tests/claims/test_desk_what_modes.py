@@ -129,7 +129,8 @@ def test_a_share_says_what_is_scheduled_and_who_enforces_it(as_alice: Client) ->
 
 @pytest.mark.parametrize(
     ("more", "said"),
-    [("", "1 whole card, 79.6 GiB"), ("&count=2", "2 whole cards, 159.2 GiB"), ("&count=2&memory=100Gi", "2 whole cards"),
+    [("", "1 whole card, 79.6 GiB"), ("&count=2", "2 whole cards, 159.2 GiB"),
+     ("&count=2&memory=100Gi", "2 whole cards"),
      ("&share=25&memory=10Gi", "0.25 of a card, 10 GiB")],
 )  # fmt: skip
 def test_what_it_amounts_to(as_alice: Client, more: str, said: str) -> None:

@@ -139,6 +139,13 @@ def test_the_preview_follows_what_is_typed_and_the_address_follows_the_preview(a
     assert as_browser.get_by_text('sharePercent: "25"').is_visible()
 
 
+def test_a_preview_does_not_wait_for_what_is_missing_and_leaves_the_focus(as_browser: Page) -> None:
+    as_browser.goto(f"/request/?ns=ml-team&form={KEY}")
+    as_browser.get_by_label("h100-shared").check()
+    as_browser.get_by_text("Still to come: Name.").wait_for()
+    assert as_browser.evaluate("document.activeElement.value") == "h100-shared"
+
+
 def test_what_is_being_changed_can_not_be_created_meanwhile(as_browser: Page) -> None:
     as_browser.goto(f"/request/?{QUERY}&form={KEY}")
     button = as_browser.get_by_role("button", name="Create the template")
