@@ -51,6 +51,19 @@ EXPRESSIONS = (
 )
 # What is pasted where the workload is one's own.
 OWN = "apiVersion: v1\nkind: Pod\nmetadata: {name: own}\nspec: {containers: [{name: main, image: x}]}\n"
+# Where objects of the files' kinds are made, by namespace.
+COLLECTIONS = {
+    "ResourceClaimTemplate": "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaimtemplates",
+    "ResourceClaim": "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaims",
+    "ResourceQuota": "/api/v1/namespaces/{}/resourcequotas",
+    "Service": "/api/v1/namespaces/{}/services",
+    "PersistentVolumeClaim": "/api/v1/namespaces/{}/persistentvolumeclaims",
+    "Pod": "/api/v1/namespaces/{}/pods",
+    "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
+    "StatefulSet": "/apis/apps/v1/namespaces/{}/statefulsets",
+    "Job": "/apis/batch/v1/namespaces/{}/jobs",
+    "HorizontalPodAutoscaler": "/apis/autoscaling/v2/namespaces/{}/horizontalpodautoscalers",
+}
 NAMES = ("trainer", "y", "1e3", "0x1f", "null", "a" * 63, "no-1", "reranker-2")
 
 

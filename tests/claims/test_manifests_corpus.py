@@ -12,22 +12,10 @@ import yaml
 from claims.manifests import File, render
 from claims.services.archive import archive
 from claims.wish import Wish, judge, read, write
-from tests.claims.corpus import BOUNDS, CLASSES, NAMESPACE, wishes
+from tests.claims.corpus import BOUNDS, CLASSES, COLLECTIONS, NAMESPACE, wishes
 from tests.cluster.api import Api
 from tests.cluster.cluster import Cluster
 
-COLLECTIONS = {
-    "ResourceClaimTemplate": "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaimtemplates",
-    "ResourceClaim": "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaims",
-    "ResourceQuota": "/api/v1/namespaces/{}/resourcequotas",
-    "Service": "/api/v1/namespaces/{}/services",
-    "PersistentVolumeClaim": "/api/v1/namespaces/{}/persistentvolumeclaims",
-    "Pod": "/api/v1/namespaces/{}/pods",
-    "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
-    "StatefulSet": "/apis/apps/v1/namespaces/{}/statefulsets",
-    "Job": "/apis/batch/v1/namespaces/{}/jobs",
-    "HorizontalPodAutoscaler": "/apis/autoscaling/v2/namespaces/{}/horizontalpodautoscalers",
-}
 WISHES = wishes()
 
 
