@@ -27,14 +27,20 @@ NO_PODS: Final[Mapping[ClaimRef, tuple[str, ...]]] = MappingProxyType({})
 
 
 def explain(
-    snapshot: Snapshot, node_name: str, resource_claims: Sequence[ResourceClaim], *, pods: Pods = NO_PODS
+    snapshot: Snapshot,
+    node_name: str,
+    resource_claims: Sequence[ResourceClaim],
+    *,
+    pods: Pods = NO_PODS,
+    answer: Answer | None = None,
 ) -> Explanation:
-    """The explanation for one node; `pods` names the pods that may use each allocated resource claim.
+    """The explanation for one node; `pods` names the pods that may use each allocated resource claim, `answer` is what
+    `allocate` says of the node, where it was asked already.
 
     UnknownNodeError where the snapshot has no such node. A wish that the scheduler cannot read (malformed amount or
     node selector) has no steps: verdict and warning carry the scheduler's error.
     """
-    answer = allocate(snapshot, node_name, resource_claims)
+    answer = answer or allocate(snapshot, node_name, resource_claims)
     try:
         view = snapshot.node(node_name)
         walks = [walked(ask, view, pods) for ask in asks(resource_claims, snapshot.classes)]

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
+from typing import Final
 
 from dra.advice.explain import explain, pools_aside
 from dra.advice.explanation import AdviceWarning, Explanation, FleetExplanation, Miss, Verdict
 from dra.advice.kinds import node_kinds
 from dra.advice.tally import add_up
-from dra.allocation import Snapshot
+from dra.allocation import Answer, Snapshot
 from dra.objects.resourceclaim import ResourceClaim
 
+NOT_ASKED: Final[Mapping[str, Answer]] = MappingProxyType({})
 
-def explain_fleet(snapshot: Snapshot, resource_claims: Sequence[ResourceClaim]) -> FleetExplanation:
-    """The same steps as `explain`, summed over all nodes. Holders are left out: ask a node for them."""
+
+def explain_fleet(
+    snapshot: Snapshot, resource_claims: Sequence[ResourceClaim], answers: Mapping[str, Answer] = NOT_ASKED
+) -> FleetExplanation:
+    """The same steps as `explain`, summed over all nodes. Holders are left out: ask a node for them.
+
+    `answers` are what `allocate` says of these claims on some nodes; only other nodes are asked.
+    """
     kinds = node_kinds(snapshot, resource_claims)
-    explained = [(explain(snapshot, names[0], resource_claims), names) for names in kinds]
+    explained = [(explain(snapshot, names[0], resource_claims, answer=answers.get(names[0])), names) for names in kinds]
     verdicts: Counter[Verdict] = Counter()
     for each, names in explained:
         verdicts[each.verdict] += len(names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from dra.advice.asks import asks
@@ -57,14 +57,22 @@ def suggest(
 
 @dataclass(slots=True)
 class _Trials:
-    """Allocations over the kinds of nodes, counted."""
+    """Allocations over the kinds of nodes, counted; each list of claims is tried once."""
 
     snapshot: Snapshot
     kinds: tuple[tuple[str, ...], ...]
     made: int = 0
+    known: list[tuple[Sequence[ResourceClaim], int]] = field(default_factory=list)
 
     def nodes(self, resource_claims: Sequence[ResourceClaim]) -> int:
         """On how many nodes they fit; 0 where the scheduler would abort on any, with an error or for lack of time."""
+        found = next((nodes for tried, nodes in self.known if tried is resource_claims), None)
+        if found is None:
+            found = self._asked(resource_claims)
+            self.known.append((resource_claims, found))
+        return found
+
+    def _asked(self, resource_claims: Sequence[ResourceClaim]) -> int:
         total = 0
         for names in self.kinds:
             self.made += 1

@@ -160,7 +160,7 @@ class Search:
                 continue
             blocked = self._blocked(segment)
             for position, device, verdict in self._free(plan, segment, start):
-                if blocked or not verdict.usable:
+                if blocked:
                     continue
                 twin = None if self._outlook is None else self._outlook.twin(position)
                 if twin is not None and twin in tried:
@@ -177,7 +177,7 @@ class Search:
         return Outcome.FAILED
 
     def _free(self, plan: RequestPlan, segment: Segment, start: int) -> Iterator[tuple[int, DeviceView, Verdict]]:
-        """Devices of a slice that are not in use, with verdicts; AllocationError at the first with a fault."""
+        """Usable devices of a slice that are not in use, with verdicts; AllocationError at the first with a fault."""
         judge, state = self._judges[plan.key], self.state
         names = segment.slice_.layout.names
         for index in range(max(start - segment.start, 0), len(names)):
@@ -187,7 +187,8 @@ class Search:
             verdict = judge.of(segment.pool, segment.slice_, index)
             if verdict.fault is not None:
                 raise judge.abort(verdict, segment.device(position).id, of_all=False)
-            yield position, segment.device(position), verdict
+            if verdict.usable:
+                yield position, segment.device(position), verdict
 
     def _skip(self, tried: tuple[int, int], plan: RequestPlan, number: int, start: int) -> None:
         """Count what the scheduler does with a device whose twin was tried: less, as fewer devices come after it."""

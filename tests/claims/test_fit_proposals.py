@@ -16,6 +16,7 @@ from claims.services.fit.claim import claim_of
 from claims.services.fit.explained import explanation, suggestions
 from claims.services.kept import Kept
 from claims.wish import ClassFacts, read
+from dra.fleet import Wish, fits
 from gpuinventory.selectors import held
 from tests.claims.rows import CEL, KEY, QUERY, device_class, put
 from tests.claims.test_fit import hold, panel, proposed, words
@@ -124,11 +125,12 @@ def test_an_unchanged_wish_is_explained_once(db: None) -> None:
     facts = ClassFacts(name="physical-gpu", driver="gpu.portico.dev")
     one, other = (claim_of(render(wish, facts, key)) for key in (KEY, "another1"))
     snapshot = held.current().snapshot
-    assert explanation(snapshot, one) is explanation(snapshot, other)
+    answer = fits(snapshot, Wish(resource_claims=(one,)))
+    before = explanation(snapshot, one, answer)
+    assert explanation(snapshot, other, answer) is before
     assert suggestions(snapshot, one) is suggestions(snapshot, other)
-    before = explanation(snapshot, one)
     hold(0)
-    assert explanation(held.current().snapshot, one) is not before
+    assert explanation(held.current().snapshot, one, answer) is not before
 
 
 def test_answers_are_kept_for_one_fleet_and_the_oldest_are_let_go(db: None) -> None:

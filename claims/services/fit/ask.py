@@ -39,7 +39,7 @@ def fit(seen: Preview, held: Held) -> Fit | None:
     needs, pod_fault = _needs(seen.files, held)
     wish = Wish(resource_claims=(claim,), pod=needs)
     answer = held.fleet.answer(held.snapshot, wish, held.usage)
-    explained = explanation(held.snapshot, claim)
+    explained = explanation(held.snapshot, claim, answer)
     known = _outcome(seen, answer, explained)
     idle = None if known else idle_answer(held.snapshot, wish)
     # A selector that fails on a device is not put to one in use: with nothing in use the search may end in an error.

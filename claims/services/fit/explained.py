@@ -12,6 +12,7 @@ from dra.advice.explanation import FleetExplanation, Suggestion
 from dra.advice.fleetwide import explain_fleet
 from dra.advice.suggest import suggest
 from dra.allocation import Snapshot
+from dra.fleet import FleetAnswer
 from dra.objects import ResourceClaim
 
 _MOST: Final = 64  # claims; an explanation is some 10 KB
@@ -19,9 +20,10 @@ _EXPLANATIONS: Final = Kept[FleetExplanation](_MOST)
 _SUGGESTIONS: Final = Kept[tuple[Suggestion, ...]](_MOST)
 
 
-def explanation(snapshot: Snapshot, claim: ResourceClaim) -> FleetExplanation:
-    """As `explain_fleet`."""
-    return _EXPLANATIONS.answer(snapshot, _key(claim), lambda: explain_fleet(snapshot, [claim]))
+def explanation(snapshot: Snapshot, claim: ResourceClaim, answer: FleetAnswer) -> FleetExplanation:
+    """As `explain_fleet`, of a claim that got this answer."""
+    said = {group.nodes[0]: group.answer for group in answer.groups}
+    return _EXPLANATIONS.answer(snapshot, _key(claim), lambda: explain_fleet(snapshot, [claim], said))
 
 
 def suggestions(snapshot: Snapshot, claim: ResourceClaim) -> tuple[Suggestion, ...]:

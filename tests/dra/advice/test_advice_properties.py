@@ -121,6 +121,12 @@ def test_a_fleet_is_the_sum_of_its_nodes(fleet: Snapshot, wish: ResourceClaim) -
         ]
 
 
+@given(fleet=fleets(), wish=wishes())
+def test_answers_that_are_known_change_no_explanation(fleet: Snapshot, wish: ResourceClaim) -> None:
+    answers = {node: allocate(fleet, node, [wish]) for node in list(fleet.nodes)[::2]}
+    assert explain_fleet(fleet, [wish], answers) == explain_fleet(fleet, [wish])
+
+
 def adds_up(device_request: DeviceRequestExplanation) -> None:
     """Evaluated steps come first; each has left + fell devices of those that the one before left."""
     evaluated = [step for step in device_request.steps if step.evaluated]
