@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.http import urlencode
@@ -83,13 +81,11 @@ def device(request: SignedInRequest, driver: str, pool: str, name: str) -> HttpR
 @require_safe
 @signed_in
 def capacity(request: SignedInRequest) -> HttpResponse:
-    """What can be had now, class by class, and how the read model stands: numbers for everyone who is signed in."""
+    """What can be had now, class by class: numbers for everyone who is signed in."""
     if is_unchanged(request):
         return nothing_new()
     found = selectors.capacity()
-    context: dict[str, Any] = {"capacity": found, "revision": found.revision}
-    if not wants_part(request):
-        context |= _sync()
+    context = {"capacity": found, "revision": found.revision}
     return page_or_part(request, "gpuinventory/capacity.html", "gpuinventory/_capacity.html", context)
 
 
@@ -97,7 +93,12 @@ def capacity(request: SignedInRequest) -> HttpResponse:
 @signed_in
 def sync(request: SignedInRequest) -> HttpResponse:
     """How old what is shown is, kind by kind, and what the cluster can do."""
-    return page_or_part(request, "gpuinventory/sync.html", "gpuinventory/_sync.html", _sync())
+    context = {
+        "kinds": selectors.kind_states(),
+        "clocks": selectors.clocks(),
+        "capabilities": selectors.capabilities(),
+    }
+    return page_or_part(request, "gpuinventory/sync.html", "gpuinventory/_sync.html", context)
 
 
 @require_safe
@@ -105,14 +106,6 @@ def sync(request: SignedInRequest) -> HttpResponse:
 def freshness(request: SignedInRequest) -> HttpResponse:
     """The badge alone, and the amber bar beside it."""
     return render(request, "gpuinventory/freshness.html")
-
-
-def _sync() -> dict[str, Any]:
-    return {
-        "kinds": selectors.kind_states(),
-        "clocks": selectors.clocks(),
-        "capabilities": selectors.capabilities(),
-    }
 
 
 def is_unchanged(request: HttpRequest) -> bool:

@@ -1,7 +1,7 @@
 """Reads of the inventory: frozen values, each in a pinned number of queries. What other apps may ask stands here."""
 
 from gpuinventory.selectors.capabilities import capabilities
-from gpuinventory.selectors.capacity import Capacity, ClassCapacity, capacity, gpu_classes
+from gpuinventory.selectors.capacity import Capacity, ClassCapacity, capacity
 from gpuinventory.selectors.claims import (
     ClaimView,
     GivenDevice,
@@ -67,7 +67,6 @@ __all__ = [
     "device_facts",
     "filter_choices",
     "freshness",
-    "gpu_classes",
     "kind_states",
     "list_devices",
     "resource_claim",

@@ -6,14 +6,12 @@ import re
 from datetime import UTC, datetime
 from html import unescape
 
-import msgspec
 import pytest
 from django.test import Client
 
 from gpuinventory.capabilities import Capabilities, Gate
-from gpuinventory.models import ClusterObject
-from gpuinventory.services.changelog import bump_revision
-from tests.claims.rows import KEY, QUERY, put
+from tests.claims.rows import KEY, QUERY
+from tests.gpuinventory.fleet import keep
 
 pytestmark = pytest.mark.usefixtures("fleet")
 DISTINCT = "&count=2&constraint.1.kind=distinctAttribute&constraint.1.attribute=gpu.portico.dev/uuid"
@@ -26,9 +24,7 @@ def lacks(*names: str) -> None:
     """The last look at the cluster found these gates off."""
     gates = tuple(Gate(name=name, state="off", evidence=EVIDENCE) for name in names)
     seen = Capabilities(version="v1.34.1", minor=34, served={"v1": ()}, gates=gates, checked_at=datetime.now(UTC))
-    ClusterObject.objects.create(
-        kind="Capabilities", name="cluster", body=msgspec.json.encode(seen), changed_at_revision=bump_revision()
-    )
+    keep(seen)
 
 
 def page(client: Client, more: str = "", status: int = 200) -> str:
@@ -76,8 +72,5 @@ def test_a_cluster_that_was_looked_at_again_opens_them(as_alice: Client) -> None
     lacks("DRAPrioritizedList")
     assert "This cluster has no alternatives" in page(as_alice)
     seen = Capabilities(version="v1.37.2", minor=37, served={"v1": ()}, checked_at=datetime.now(UTC))
-    row = ClusterObject.objects.get(kind="Capabilities")
-    row.body, row.changed_at_revision = msgspec.json.encode(seen), bump_revision()
-    row.save()
+    keep(seen)
     assert "This cluster has no alternatives" not in page(as_alice)
-    put("DeviceClass")

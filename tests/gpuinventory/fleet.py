@@ -14,6 +14,10 @@ import msgspec
 from dra.kube.responses import Header
 from dra.objects import OwnerReference, decode, encode
 from dra.slices import PoolContent, changes
+from gpuinventory.capabilities import Capabilities
+from gpuinventory.kinds import CAPABILITIES
+from gpuinventory.models import ClusterObject
+from gpuinventory.services.changelog import bump_revision
 from gpuinventory.services.ingest import Seen, ingest
 from nodedriver.inventory import take_inventory
 from tests.nodedriver.gpus import card
@@ -111,6 +115,12 @@ def put_classes() -> None:
     whole = f'device.driver == "{DRIVER}" && device.attributes["{DRIVER}"].deviceType == "Physical"'
     broken = f'device.attributes["{DRIVER}"].colour == "red"'
     ingest("DeviceClass", seen([device_class("physical-gpu", whole), device_class("red-gpu", broken)]))
+
+
+def keep(found: Capabilities) -> None:
+    """This is what the last look at the cluster found."""
+    body = {"body": msgspec.json.encode(found), "changed_at_revision": bump_revision()}
+    ClusterObject.objects.update_or_create(kind=CAPABILITIES, name="cluster", defaults=body)
 
 
 def seen(bodies: Iterable[bytes]) -> list[Seen]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 
@@ -10,13 +11,16 @@ from django.utils import timezone
 from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
+from gpuinventory.capabilities import Capabilities, Gate
 from gpuinventory.kinds import KINDS
 from gpuinventory.selectors import held
 from gpuinventory.services import lease
 from gpuinventory.services.ingest import ingest
+from gpuinventory.services.lag import Measured
 from portal.models import User
 from tests.browser import Looks
-from tests.gpuinventory.fleet import DRIVER, claim, device, node_object, put_classes, seen, slices_of
+from tests.claims.rows import put_gpu_class
+from tests.gpuinventory.fleet import DRIVER, claim, device, keep, node_object, put_classes, seen, slices_of
 from tests.portal_fixtures import PASSWORD, signed_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -118,20 +122,62 @@ def test_failing(open_as: Open, olga: User, looks: Looks) -> None:
 @pytest.mark.usefixtures("fleet")
 def test_capacity(open_as: Open, alice: User, olga: User, looks: Looks) -> None:
     put_classes()
+    put_gpu_class("whole", title="H100, whole", order=1)
+    put_gpu_class("quarter", title="A quarter of an H100", mode="share", share={"default": 25, "min": 25, "max": 50})
+    put_gpu_class("old", title="A100", state="paused", message="Moved to the other hall until Monday.")
     in_step()
     lease.set_absent("PhysicalGPU", "test", timezone.now())
     page = open_as(alice)
     page.goto("/capacity/")
-    page.get_by_text("Read from the cluster").click()
     looks.at(page, "capacity-full")
     for kind in KINDS:
         lease.keep(kind, "test", timezone.now() - timedelta(minutes=7))
+    page.reload()
+    expect(page.get_by_text("No word from the cluster since").first).to_be_visible()
+    looks.at(page, "capacity-stale")
+    for kind in KINDS:
         lease.fail(kind, "test", timezone.now(), "no answer from https://10.0.0.1:6443: connection refused")
     page = open_as(olga)
     page.goto("/capacity/")
-    page.get_by_text("Read from the cluster").click()
     expect(page.get_by_text("connection refused").first).to_be_visible()
     looks.at(page, "capacity-failing")
+
+
+def gates() -> tuple[Gate, ...]:
+    return (
+        Gate(name="DRAPartitionableDevices", state="on", evidence="it keeps spec.sharedCounters"),
+        Gate(name="DRAConsumableCapacity", state="off", evidence="it drops spec.devices[0].allowMultipleAllocations"),
+        Gate(name="DRAAdminAccess", state="unknown", evidence='User "w" cannot create resource "resourceslices"'),
+    )
+
+
+def test_sync(open_as: Open, alice: User, olga: User, looks: Looks) -> None:
+    now = timezone.now()
+    measured = Measured(changed_at=now, lag=130.0, clock_ahead=600.5)
+    for kind in KINDS:
+        lease.take(kind, "test", now)
+        lease.keep(kind, "test", now, "1", measured if kind == "ResourceSlice" else None)
+    lease.set_absent("PhysicalGPU", "test", now)
+    seen = Capabilities(version="v1.36.4", minor=36, served={"v1": ("resourceslices",)}, gates=gates(), checked_at=now)
+    keep(seen)
+    page = open_as(alice)
+    page.goto("/sync/")
+    expect(page.get_by_text("The cluster's clock is 10 min ahead of the worker's.")).to_be_visible()
+    looks.at(page, "sync-full")
+    lease.keep("ResourceSlice", "test", now, "1", Measured(changed_at=now, lag=7.0, clock_ahead=0.0))
+    expect(page.get_by_text("7 s", exact=False).first).to_be_visible(timeout=8000)
+    expect(page.get_by_text("it drops spec.devices[0].allowMultipleAllocations")).to_be_visible()
+    lease.fail("Pod", "test", now, "pods is forbidden")
+    keep(dataclasses.replace(seen, version="v1.30.0", minor=30, served={}))
+    page = open_as(olga)
+    page.goto("/sync/")
+    looks.at(page, "sync-failing")
+
+
+def test_sync_of_a_fresh_portal(open_as: Open, alice: User, looks: Looks) -> None:
+    page = open_as(alice)
+    page.goto("/sync/")
+    looks.at(page, "sync-empty")
 
 
 def test_capacity_empty(open_as: Open, alice: User, looks: Looks) -> None:
