@@ -6,13 +6,14 @@ get names checked. Admission policies and webhooks are not served. Quota counts 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
 
 from dra.errors import DraError
-from dra.extended import charges
+from dra.extended import CLASS_QUOTA_SUFFIX, charges
 from dra.names import is_dns_subdomain
 from dra.objects import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from dra.objects.meta import decode
@@ -121,6 +122,8 @@ def validate(kind: Kind, given: Object, before: Object | None, subresource: str)
             found += expression_causes(given.get("spec"), "spec")
     if kind in _WORKLOADS or kind == kinds.POD:
         found += _pod_causes(kind, given)
+    if kind == kinds.RESOURCE_QUOTA:
+        found += _quota_causes(given)
     if before is not None and not subresource:
         found += _immutable_causes(kind, given, before)
     if found:
@@ -182,6 +185,17 @@ def _selector_causes(spec: Mapping[str, Any]) -> list[tuple[str, str, str]]:
         return []
     message = f"Invalid value: {msgspec.json.encode(labels).decode()}: `selector` does not match template `labels`"
     return [("FieldValueInvalid", message, "spec.template.metadata.labels")]
+
+
+def _quota_causes(given: Object) -> list[tuple[str, str, str]]:
+    """Names that a real server would count and this one does not: a limit that never holds would be a lie."""
+    counted = {f"count/{kind.qualified}" for kind in kinds.KINDS} | {"pods"}
+    why = "the simulator counts devices by class, pods and objects, nothing else"
+    return [
+        ("FieldValueNotSupported", f'Unsupported value: "{name}": {why}', f"spec.hard[{name}]")
+        for name in given.get("spec", {}).get("hard", {})
+        if name not in counted and not name.endswith(CLASS_QUOTA_SUFFIX) and not re.match(r"requests\..+/", name)
+    ]
 
 
 def _immutable_causes(kind: Kind, given: Object, before: Object) -> list[tuple[str, str, str]]:

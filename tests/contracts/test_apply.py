@@ -48,7 +48,7 @@ def test_the_same_value_is_shared(door: Door) -> None:
 
 
 def test_what_is_no_longer_applied_goes(door: Door) -> None:
-    apply(door, hard(pods="5", services="3"), "one")
+    apply(door, hard(**{"pods": "5", "count/jobs.batch": "3"}), "one")
     assert apply(door, hard(pods="5"), "one").body["spec"]["hard"] == {"pods": "5"}
 
 

@@ -70,6 +70,13 @@ def test_accounts_and_nodes_are_not_impersonated(simulator_door: SimulatorDoor, 
     assert (reply.code, "impersonates people" in reply.body["message"]) == (403, True)
 
 
+@pytest.mark.parametrize("name", ["requests.cpu", "limits.memory", "services", "persistentvolumeclaims"])
+def test_a_quota_that_would_not_hold_is_refused(simulator_door: SimulatorDoor, name: str) -> None:
+    body = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {name: "1"}}}
+    reply = simulator_door.send("POST", f"/api/v1/namespaces/{simulator_door.namespace}/resourcequotas", body)
+    assert (reply.code, reply.body["details"]["causes"][0]["field"]) == (422, f"spec.hard[{name}]")
+
+
 def test_yaml_bombs_are_refused(simulator_door: SimulatorDoor) -> None:
     bomb = b"a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"
     reply = simulator_door.send("POST", claims(simulator_door), bomb, {"Content-Type": "application/yaml"})
