@@ -99,10 +99,9 @@ def _by_extended_resource(random: Random, fields: dict[str, Any]) -> Wish:
 
 def _by_claims(random: Random, fields: dict[str, Any]) -> Wish:
     first = _choice(random)
-    driver = CLASSES[first["device_class"]].driver
-    if driver and "slots" in first:
+    if CLASSES[first["device_class"]].configurable and "slots" in first:
         fields["interval"] = random.choice([None, *Interval])
-    elif driver:
+    elif CLASSES[first["device_class"]].configurable:
         fields["strategy"] = random.choice([None, *Strategy])
     if random.random() < 0.4:
         fields["alternatives"] = tuple(Choice(**_choice(random)) for _ in range(random.randint(1, 7)))
