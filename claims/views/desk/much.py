@@ -14,13 +14,14 @@ from claims.services.preview import Preview
 from claims.services.slices import obtainable
 from claims.views.desk.amounts import amount, least_memory, scheduled
 from claims.views.desk.into import Option
-from claims.wish import MAX_COUNT, ClassFacts, Mode, mode_closed, mode_of
+from claims.wish import MAX_COUNT, WHOLE, ClassFacts, Mode, mode_closed, mode_of
 from gpuinventory.gpuclasses import Numbers, Offer
 from gpuinventory.selectors.gpuclasses import class_numbers
 from gpuinventory.selectors.held import Held
 from portal.templatetags.portal_ui import binary
 
 _GIB: Final = 2**30
+_HALF: Final = "50"  # as a wish without a value is read
 _MODES: Final[Mapping[Mode, tuple[str, str]]] = {
     Mode.WHOLE: ("Whole", "The device is for this pod alone."),
     Mode.SLICE: ("Slice", "A MIG instance: the hardware keeps its memory and compute units apart."),
@@ -54,6 +55,7 @@ def much(seen: Preview, fleet: Held) -> dict[str, Any]:
         "modes": tuple(_mode(facts, each, chosen=each is mode) for each in Mode),
         "sizes": tuple(_sizes(facts.offer, mode)),
         "profiles": tuple(_profiles(seen, facts, fleet, mode)),
+        "share": _share(values.get("share", ""), mode),
         "enforced": enforced(facts),
         "scheduled": scheduled(seen.reading.wish, facts),
         "amount": amount(seen.reading.wish, facts),
@@ -61,6 +63,11 @@ def much(seen: Preview, fleet: Held) -> dict[str, Any]:
         "count_least": facts.spec.count.min,
         "on_one_node": _on_one_node(class_numbers(fleet, chosen.view)) if chosen else "",
     }
+
+
+def _share(value: str, mode: Mode) -> str:
+    """The field's value; of a whole device it is 100, and who turns to a share then wants less."""
+    return _HALF if not value or (value == str(WHOLE) and mode is not Mode.SHARE) else value
 
 
 def enforced(facts: ClassFacts) -> str:
