@@ -99,9 +99,11 @@ def _by_extended_resource(random: Random, fields: dict[str, Any]) -> Wish:
 
 def _by_claims(random: Random, fields: dict[str, Any]) -> Wish:
     first = _choice(random)
-    if CLASSES[first["device_class"]].configurable and "slots" in first:
+    facts = CLASSES[first["device_class"]]
+    takes_config = facts.driver and facts.configurable
+    if takes_config and "slots" in first:
         fields["interval"] = random.choice([None, *Interval])
-    elif CLASSES[first["device_class"]].configurable:
+    elif takes_config:
         fields["strategy"] = random.choice([None, *Strategy])
     if random.random() < 0.4:
         fields["alternatives"] = tuple(Choice(**_choice(random)) for _ in range(random.randint(1, 7)))
