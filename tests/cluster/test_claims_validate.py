@@ -10,18 +10,22 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 from django.test import Client
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 from pytest_django.fixtures import Settings
+from pytest_django.live_server_helper import LiveServer
 
 from claims.lifecycle import State
 from claims.models import GpuRequest
 from claims.services import advance
 from dra.kube.client import KubeClient
-from portal.models import Team, TeamNamespace
+from portal.models import Team, TeamNamespace, User
+from tests.browser import Looks
 from tests.claims.pages import create_form
 from tests.claims.rows import put_fleet
 from tests.cluster.chart import ServiceAccounts, apply_roles
 from tests.cluster.cluster import Cluster
 from tests.cluster.relay import Relay
+from tests.portal_fixtures import signed_in
 
 SYSTEM = "validate-system"
 TEAMS = {"ml-team": ["ml-team"], "inference-team": ["inference-team"]}
@@ -37,6 +41,11 @@ spec:
     metadata: {labels: {app: a}}
     spec: {containers: [{name: main, image: x}]}
 """
+# The API server wants a restart policy of a job's pods.
+JOB = (
+    "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\n"
+    "spec: {template: {spec: {containers: [{name: b, image: c}]}}}\n"
+)
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -169,3 +178,52 @@ def test_a_claim_of_that_name_by_another_hand_is_409(as_alice: Client, relay: Re
     assert answer.status_code == 409
     assert 'resourceclaims.resource.k8s.io "tried" already exists' in unescape(answer.content.decode())
     assert not GpuRequest.objects.exists()
+
+
+def browse(context: BrowserContext, live_server: LiveServer, alice: User, form: str) -> Page:
+    value = signed_in(alice).cookies["sessionid"].value
+    context.add_cookies([{"name": "sessionid", "value": value, "url": live_server.url}])
+    page = context.new_page()
+    page.goto(f"{live_server.url}/request/?{form}")
+    return page
+
+
+def test_validate_and_create_in_a_browser(
+    browser: Browser, live_server: LiveServer, alice: User, relay: Relay, looks: Looks
+) -> None:
+    with browser.new_context() as context:
+        page = browse(context, live_server, alice, query(claim="shared", workload="deployment", preset="nim"))
+        page.get_by_role("button", name="Validate").click()
+        expect(page.locator("#validation")).to_contain_text("The API server would take all of it.")
+        assert page.evaluate("document.activeElement.id") == "validate-button"
+        looks.at(page, "validate-good")
+        page.get_by_role("radio", name="My own manifest").check()
+        expect(page.locator("#validation")).to_be_hidden()
+        page.get_by_label("Manifest", exact=True).fill(DAEMON_SET.replace("image: x", "image: x, ports: [{}]"))
+        page.get_by_role("button", name="Validate").click()
+        expect(page.locator("#validation")).to_contain_text("the rest was not tried")
+        looks.at(page, "validate-untried")
+        page.get_by_label("Manifest", exact=True).fill(JOB)
+        expect(page.locator("#text-workload")).to_contain_text("kind: Job")
+        page.get_by_role("button", name="Validate").click()
+        expect(page.locator("#validation")).to_contain_text("spec.template.spec.restartPolicy")
+        looks.at(page, "validate-refused")
+        page.get_by_role("button", name="Create the claim").click()
+        expect(page.get_by_role("heading", name="How far it is")).to_be_visible()
+        expect(page.locator("#progress")).to_contain_text("The claim exists")
+        looks.at(page, "shared-created")
+        page.get_by_role("link", name="Delete the claim").click()
+        looks.at(page, "shared-withdraw")
+        page.get_by_role("button", name="Delete the claim").click()
+        expect(page.get_by_role("status")).to_contain_text("The claim tried in ml-team was deleted.")
+
+
+def test_validate_without_javascript(browser: Browser, live_server: LiveServer, alice: User, relay: Relay) -> None:
+    with browser.new_context(java_script_enabled=False) as context:
+        page = browse(context, live_server, alice, query(style="extended"))
+        page.get_by_role("button", name="Validate").click()
+        assert page.url.endswith("/request/validate#validation")
+        assert "pod.yaml: Pod tried would be taken." in (page.locator("#validation").text_content() or "")
+        page.get_by_label("Devices", exact=True).fill("2")
+        page.get_by_role("button", name="Update the preview").click()
+        assert "count=2" in page.url
