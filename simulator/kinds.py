@@ -12,7 +12,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """One served kind. `stored` is False for reviews, which are answered and never kept."""
+    """One served kind."""
 
     group: str = ""
     version: str = "v1"
@@ -21,7 +21,6 @@ class Kind:
     namespaced: bool = True
     status: bool = False
     generation: bool = False
-    stored: bool = True
     short_names: tuple[str, ...] = ()
     verbs: tuple[str, ...] = ("create", "delete", "get", "list", "patch", "update", "watch")
 
@@ -39,13 +38,6 @@ class Kind:
     def qualified(self) -> str:
         """`plural.group`, as refusals name a resource; the plural alone in the core group."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
-
-
-def _review(kind: str) -> Kind:
-    plural = kind.lower() + "s"
-    return Kind(
-        group="authorization.k8s.io", kind=kind, plural=plural, namespaced=False, stored=False, verbs=("create",)
-    )
 
 
 _RBAC: Final = "rbac.authorization.k8s.io"
@@ -97,15 +89,12 @@ CLUSTER_ROLE: Final = Kind(group=_RBAC, kind="ClusterRole", plural="clusterroles
 CLUSTER_ROLE_BINDING: Final = Kind(
     group=_RBAC, kind="ClusterRoleBinding", plural="clusterrolebindings", namespaced=False
 )
-SELF_SUBJECT_ACCESS_REVIEW: Final = _review("SelfSubjectAccessReview")
-SUBJECT_ACCESS_REVIEW: Final = _review("SubjectAccessReview")
 
 KINDS: Final = (
     NAMESPACE, NODE, POD, EVENT, SERVICE_ACCOUNT, RESOURCE_QUOTA, LEASE,
     DEPLOYMENT, STATEFUL_SET, REPLICA_SET, JOB, AUTOSCALER, PRIORITY_CLASS,
     DEVICE_CLASS, RESOURCE_CLAIM, RESOURCE_CLAIM_TEMPLATE, RESOURCE_SLICE, DEVICE_TAINT_RULE,
     GPU_CLASS, ROLE, ROLE_BINDING, CLUSTER_ROLE, CLUSTER_ROLE_BINDING,
-    SELF_SUBJECT_ACCESS_REVIEW, SUBJECT_ACCESS_REVIEW,
 )  # fmt: skip
 
 _BY_PATH: Final = {(kind.group, kind.version, kind.plural): kind for kind in KINDS}

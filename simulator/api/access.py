@@ -21,12 +21,6 @@ ANONYMOUS: Final = "system:anonymous"
 _ACCOUNT: Final = "system:serviceaccount:"
 # What everyone may read of the server itself (system:discovery, system:public-info-viewer).
 _OPEN_PATHS: Final = ("/api", "/apis", "/openapi", "/healthz", "/livez", "/readyz", "/version")
-# The ClusterRole system:basic-user of every cluster.
-_ABOUT_ONESELF: Final[Mapping[str, Any]] = {
-    "verbs": ["create"],
-    "apiGroups": ["authorization.k8s.io", "authentication.k8s.io"],
-    "resources": ["selfsubjectaccessreviews", "selfsubjectreviews"],
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +58,6 @@ def allows(store: Store, user: User, asked: Attributes) -> bool:
         return True
     if asked.path:
         return user.name != ANONYMOUS and _is_open(asked.path)
-    if AUTHENTICATED in user.groups and _rule_allows(_ABOUT_ONESELF, asked):
-        return True
     return any(_rule_allows(rule, asked) for rule in _rules(store, user, asked.namespace))
 
 

@@ -254,7 +254,7 @@ def recounted(store: Store, quota: Object) -> Object:
     hard = quota.get("spec", {}).get("hard", {})
     used = dict.fromkeys(hard, 0)
     for kind in kinds.KINDS:
-        if kind.namespaced and kind.stored and (f"count/{kind.qualified}" in hard or kind in _COUNTED):
+        if kind.namespaced and (f"count/{kind.qualified}" in hard or kind in _COUNTED):
             for stored in store.all(kind, quota["metadata"]["namespace"]):
                 counted = usage(store, kind, stored)
                 used |= {key: used[key] + counted[key] for key in counted if key in used}

@@ -11,7 +11,6 @@ from simulator.api import discovery, listing
 from simulator.api.access import ANONYMOUS, AUTHENTICATED, Attributes, User, impersonated, require
 from simulator.api.calls import Answer, Call, Place, Watch, answer, place_of
 from simulator.api.failures import ApiError, status_of
-from simulator.api.reviews import review
 from simulator.api.schema import Schema
 from simulator.api.writing import Writer
 from simulator.kinds import KINDS
@@ -52,8 +51,6 @@ class ApiServer:
         require(self.store, user, asked, place.kind if place else None)
         if place is None:
             return self._nonresource(call)
-        if not place.kind.stored:
-            return self._review(call, place, user)
         _hold_served(place, verb)
         return self._resource(call, place, verb)
 
@@ -77,12 +74,6 @@ class ApiServer:
         if document is None:
             raise _not_served(call.path)
         return answer(document)
-
-    def _review(self, call: Call, place: Place, user: User) -> Answer:
-        if call.method != "POST" or place.name:
-            raise _not_allowed()
-        given = Writer(self.store, self.schema, call, place, self.stamp()).read()
-        return answer(review(self.store, place.kind, given, user), 201)
 
     def _resource(self, call: Call, place: Place, verb: str) -> Answer | Watch:
         match verb:

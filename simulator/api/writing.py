@@ -68,10 +68,6 @@ class Writer:
             return before
         return garbage.delete(self.store, before, self.stamp, conditions, _grace(self.place.kind, before, options))
 
-    def read(self) -> Object:
-        """The body alone, as its kind understands it: for reviews, which are not stored."""
-        return self._read(self._body(self.call.header("content-type")))[0]
-
     @property
     def _namespace(self) -> str:
         return self.place.namespace if self.place.kind.namespaced else ""

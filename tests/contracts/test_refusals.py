@@ -12,6 +12,7 @@ from tests.contracts.test_objects import claim, claims
         "/api/v1/namespaces/contract/configmaps",
         "/api/v1/namespaces/contract/secrets",
         "/apis/apps/v1/daemonsets",
+        "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
         "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
         "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
         "/apis/resource.k8s.io/v1beta1/resourceclaims",
