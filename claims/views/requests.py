@@ -23,6 +23,7 @@ from claims.services.withdraw import why_not, withdraw
 from claims.views import door, formnumber, formpage, live, progress
 from claims.views.files import ShownFile, download, shown
 from claims.views.form import FORBIDDEN, NOT_OF_THE_WISH, OK, SEE_OTHER, guest
+from claims.views.waiting import waiting
 from portal.cluster import person_of
 from portal.http import SignedInRequest, nothing_new, page_or_part, signed_in
 from portal.selectors import namespaces_of
@@ -59,6 +60,7 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "view": view,
         "shown_version": version,
         "steps": progress.steps(view),
+        "waiting": waiting(view, again),
         "history": selectors.history_of(view.row),
         "commands": progress.commands(view),
         "files": _files(view, again.files),

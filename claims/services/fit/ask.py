@@ -31,8 +31,11 @@ _BY_USE = (StepKind.IN_USE, StepKind.COUNTERS, StepKind.CAPACITY)
 _FITTING = (Outcome.NOW, Outcome.POD_LIMITS)
 
 
-def fit(seen: Preview, held: Held) -> Fit | None:
-    """The answer for the wish of this preview, None where it is no wish yet. Changes nothing."""
+def fit(seen: Preview, held: Held, *, own: int = 0) -> Fit | None:
+    """The answer for the wish of this preview, None where it is no wish yet. Changes nothing.
+
+    `own` claims of the same wish wait already; they are not ahead of themselves.
+    """
     if seen.files is None:
         return None
     claim = claim_of(seen.files)
@@ -51,7 +54,7 @@ def fit(seen: Preview, held: Held) -> Fit | None:
         explanation=explained,
         matching=_left_after(first, _BEFORE_USE),
         free=_left_after(first, _BY_USE),
-        ahead=sum(held.waiting.get(name, 0) for name in _classes(claim)),
+        ahead=sum(max(held.waiting.get(name, 0) - own, 0) for name in _classes(claim)),
         serving=_serving(answer),
         alone=tuple(_alone(held, wish)),
         idle=idle,
