@@ -24,6 +24,7 @@ from claims.views.desk.into import into
 from claims.views.desk.much import much
 from claims.views.desk.otherwise import otherwise
 from claims.views.desk.what import what
+from claims.views.desk.where import where
 from claims.views.files import shown
 from claims.views.fitpanel import panel
 from claims.wish import LABELS, LEAST_SHARE, MAX_COUNT, SHARE_STEP, WHOLE, Strategy, gib
@@ -60,6 +61,7 @@ def show(
         {
             **_page(seen, fields, refusals),
             **_of_fleet(seen, fields),
+            **where(seen),
             **into(seen),
             "namespaces": namespaces_of(request.user),
             **more,

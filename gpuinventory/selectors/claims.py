@@ -102,6 +102,13 @@ def resource_claim_template(namespace: str, name: str) -> TemplateView | None:
     return _template(decode(bytes(row.body), ResourceClaimTemplate)) if row else None
 
 
+def claim_names(namespace: str) -> frozenset[str]:
+    """The names of all templates and claims of that namespace. One query."""
+    kinds = (RESOURCE_CLAIM_TEMPLATES.kind, RESOURCE_CLAIMS.kind)
+    rows = ClusterObject.objects.filter(kind__in=kinds, namespace=namespace)
+    return frozenset(rows.values_list("name", flat=True))
+
+
 def claim_uids(namespaces: Collection[str]) -> frozenset[str]:
     """The uids of all templates and claims of these namespaces. One query."""
     kinds = (RESOURCE_CLAIM_TEMPLATES.kind, RESOURCE_CLAIMS.kind)
