@@ -26,6 +26,19 @@ def use_database(path: Path, urlconf: str = "portal.urls") -> None:
     call_command("migrate", verbosity=0)
 
 
+def another_database(path: Path) -> None:
+    """Another empty file in place of the first, for the same process."""
+    from django.core.management import call_command  # noqa: PLC0415 - only once Django is set up
+    from django.db import connection  # noqa: PLC0415 - only once Django is set up
+
+    from gpuinventory.selectors import held  # noqa: PLC0415 - only once Django is set up
+
+    connection.close()
+    connection.settings_dict["NAME"] = str(path)
+    call_command("migrate", verbosity=0)
+    held.forget()
+
+
 def put(kind: str, bodies: Iterable[bytes], *, settle: bool = True) -> None:
     """These objects are in the read model; without `settle` pools are left as between two pages of a list."""
     from gpuinventory.services.ingest import Seen, ingest  # noqa: PLC0415 - only once Django is set up
