@@ -1,7 +1,7 @@
 """The controller of ResourceClaims: claims from templates, reservations, deallocation, the end with the pod. Pure.
 
-Follows kubernetes/pkg/controller/resourceclaim/controller.go (1.37.2), without PodGroups. Level-triggered: `sync` looks
-at all pods and claims, so a missed change costs nothing.
+Follows kubernetes/pkg/controller/resourceclaim/controller.go (1.37.2), without PodGroups and without pods that came to
+a node past the scheduler. Level-triggered: `sync` looks at all pods and claims, so a missed change costs nothing.
 """
 
 from __future__ import annotations
@@ -42,10 +42,7 @@ class ClaimController:
         if self._refused.get(pod["metadata"]["uid"]) == versions:
             return
         self._refused.pop(pod["metadata"]["uid"], None)
-        pod = self._with_claims(pod, versions)
-        if pod["spec"].get("nodeName"):
-            for claim in claims_of(self._hands, pod):
-                self._reserve_bound(pod, claim)
+        self._make_claims(pod, versions)
 
     def _versions(self, namespace: str) -> int:
         """Another number after each change of what may refuse a claim: templates and quotas."""
@@ -53,8 +50,8 @@ class ClaimController:
         near = (*store.all(kinds.RESOURCE_CLAIM_TEMPLATE, namespace), *store.all(kinds.RESOURCE_QUOTA, namespace))
         return sum(int(each["metadata"]["resourceVersion"]) for each in near)
 
-    def _with_claims(self, pod: Object, versions: int) -> Object:
-        """The pod with the claims of its entries made and named in its status, as far as none is refused."""
+    def _make_claims(self, pod: Object, versions: int) -> None:
+        """Make the claims of its entries and name them in its status, as far as none is refused."""
         names = {each["name"]: each["resourceClaimName"] for each in _statuses(pod) if "resourceClaimName" in each}
         before = dict(names)
         for entry in pod["spec"]["resourceClaims"]:
@@ -66,10 +63,9 @@ class ClaimController:
                 self._hands.tell(pod, told)
                 self._refused[pod["metadata"]["uid"]] = versions
                 break
-        if names == before:
-            return pod
-        statuses = [{"name": name, "resourceClaimName": names[name]} for name in sorted(names)]
-        return self._hands.set_status(kinds.POD, pod, {"resourceClaimStatuses": statuses})
+        if names != before:
+            statuses = [{"name": name, "resourceClaimName": names[name]} for name in sorted(names)]
+            self._hands.set_status(kinds.POD, pod, {"resourceClaimStatuses": statuses})
 
     def _claim_name(self, pod: Object, entry: Object, names: dict[str, str]) -> str | None:
         """The claim for an entry with a template, made where it is missing; None for a claim that people make."""
@@ -104,13 +100,6 @@ class ClaimController:
             return self._hands.create(kinds.RESOURCE_CLAIM, {"metadata": meta, "spec": template["spec"]["spec"]})
         except DraError as error:
             raise DraError(f"create ResourceClaim : {error}") from error  # its name is empty there, upstream too
-
-    def _reserve_bound(self, pod: Object, claim: Object) -> None:
-        """Reserve an allocated claim for a pod that came to its node without the scheduler."""
-        status = claim.get("status", {})
-        if status.get("allocation") and not is_reserved(claim, pod):
-            reserved = [*status.get("reservedFor", ()), consumer(pod)]
-            self._hands.set_status(kinds.RESOURCE_CLAIM, claim, {"reservedFor": reserved})
 
     def _sync_claim(self, claim: Object) -> None:
         """Drop consumers that are gone, deallocate with the last of them, delete what its pod no longer needs."""

@@ -1,4 +1,4 @@
-"""Lists in pages, at a version, and watches from a version (Kubernetes API concepts; apiserver/pkg/storage).
+"""Lists in pages, and watches from a version (Kubernetes API concepts; apiserver/pkg/storage).
 
 A page that goes on continues in the state of the first page, remade from the history; too far back is 410.
 """
@@ -65,14 +65,12 @@ def _begun(store: Store, query: Mapping[str, str]) -> tuple[int, tuple[str, str]
         if query.get("resourceVersion", "") not in {"", "0"}:
             raise ApiError("BadRequest", "specifying resource version is not allowed when using continue")
         return _read_token(token)
-    version, match = whole_number(query, "resourceVersion"), query.get("resourceVersionMatch", "")
-    if match not in {"", "Exact", "NotOlderThan"}:
-        raise ApiError("Invalid", f'resourceVersionMatch: Unsupported value: "{match}": supported: Exact, NotOlderThan')
-    if match and "resourceVersion" not in query:
-        raise _forbidden("resourceVersionMatch", "resourceVersionMatch is forbidden unless resourceVersion is provided")
-    _not_from_the_future(store, version)
-    exact = match == "Exact" or (version and not match and query.get("limit"))
-    return (version if exact else store.version), ("", "")
+    if "resourceVersionMatch" in query:
+        raise ApiError(
+            "BadRequest", "resourceVersionMatch: the simulator lists what there is now, or goes on with a page"
+        )
+    _not_from_the_future(store, whole_number(query, "resourceVersion"))
+    return store.version, ("", "")
 
 
 def _not_from_the_future(store: Store, version: int) -> None:

@@ -11,6 +11,7 @@ from simulator.api import admission, body, garbage
 from simulator.api.apply import Manager, applied, tracked
 from simulator.api.calls import Call, Place
 from simulator.api.failures import ApiError
+from simulator.api.gates import drop_disabled
 from simulator.api.schema import Findings, Schema, refuse_faults, strict_refusal
 from simulator.kinds import Kind
 from simulator.store import Object, Preconditions, Stamp, Store, changed, made_new
@@ -141,7 +142,7 @@ class Writer:
             admission.require_namespace(self.store, self._namespace)
         if kind.status and kind != kinds.NODE:  # a kubelet brings its status along (registry/core/node/strategy.go)
             given = {key: value for key, value in given.items() if key != "status"}
-        given = admission.defaulted(kind, given)
+        given = drop_disabled(kind, admission.defaulted(kind, given))
         refuse_faults(kind, meta.get("name", ""), findings)
         admission.validate(kind, given, None, "")
         return self._stored(given, operation)

@@ -78,6 +78,12 @@ def test_a_quota_that_would_not_hold_is_refused(simulator_door: SimulatorDoor, n
     assert (reply.code, reply.body["details"]["causes"][0]["field"]) == (422, f"spec.hard[{name}]")
 
 
+def test_lists_of_another_time_are_refused(simulator_door: SimulatorDoor) -> None:
+    path = f"{claims(simulator_door)}?resourceVersion=1&resourceVersionMatch=Exact"
+    reply = simulator_door.send("GET", path)
+    assert (reply.code, "lists what there is now" in reply.body["message"]) == (400, True)
+
+
 def test_yaml_bombs_are_refused(simulator_door: SimulatorDoor) -> None:
     bomb = b"a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"
     reply = simulator_door.send("POST", claims(simulator_door), bomb, {"Content-Type": "application/yaml"})

@@ -136,13 +136,3 @@ def test_a_claim_that_people_made_is_freed_and_stays(cluster: Cluster) -> None:
     stored = cluster.store.get(kinds.RESOURCE_CLAIM, "mine", NAMESPACE)
     assert stored["status"] == {}
     assert "finalizers" not in stored["metadata"]
-
-
-def test_a_pod_that_came_to_its_node_by_hand_joins_an_allocated_claim(cluster: Cluster) -> None:
-    cluster.add(pod("ok", "one"))
-    cluster.settle()
-    name = cluster.claim_of("ok")["metadata"]["name"]
-    entries = [{"name": "gpu", "resourceClaimName": name}]
-    cluster.add(pod("by-hand", nodeName="n1", resourceClaims=entries))
-    cluster.claims.sync()
-    assert [each["name"] for each in cluster.claim_of("ok")["status"]["reservedFor"]] == ["ok", "by-hand"]
