@@ -18,7 +18,10 @@ from dra.cel import CelCompileError, compile_expression
 from dra.errors import InvalidQuantityError
 from dra.quantity import Quantity, parse_quantity
 
-_PROFILE = re.compile(r"(?:[1-9]c\.)?[1-9]g\.[1-9][0-9]{0,3}gb(?:[+-][a-z]{1,8}(?:\.[a-z]{1,8})*){0,2}", re.ASCII)
+# A profile of MIG, or a partition of AMD: its compute and its memory mode.
+_PROFILE = re.compile(
+    r"(?:[1-9]c\.)?[1-9]g\.[1-9][0-9]{0,3}gb(?:[+-][a-z]{1,8}(?:\.[a-z]{1,8})*){0,2}|[a-z]{2,4}_nps[1-8]", re.ASCII
+)
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")  # `fromisoformat` also reads weeks and days without dashes
 MAX_CEL = 10 * 1024  # bytes (resource.k8s.io/v1, CELSelectorExpressionMaxLength)
 MAX_CEL_COST = 1_000_000  # as estimated (resource.k8s.io/v1, CELSelectorExpressionMaxCost)

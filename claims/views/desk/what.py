@@ -86,7 +86,7 @@ def _card(seen: Preview, option: ClassOption, numbers: Numbers, full: Mapping[st
         title=view.spec.title,
         chosen=option is seen.chosen,
         facts=tuple(_facts(option)),
-        room=_room(view, numbers),
+        room=_room(option, numbers),
         free=numbers.free,
         reason=_reason(seen, option, numbers, full.get(option.facts.device_class)),
         instead=_with_class(seen, other) if other else "",
@@ -108,9 +108,10 @@ def _reason(seen: Preview, option: ClassOption, numbers: Numbers, full: Full | N
     return ""
 
 
-def _room(view: GPUClassView, numbers: Numbers) -> str:
-    """What is free now, such as "1 of 2 free, at most 1 on one node". Devices that exclude each other are no total."""
-    total = "" if view.profiles else f" of {view.devices}"
+def _room(option: ClassOption, numbers: Numbers) -> str:
+    """What is free now, such as "1 of 2 free, at most 1 on one node". Slices exclude each other: they are no total."""
+    offer = option.facts.offer
+    total = "" if offer and offer.parts else f" of {option.view.devices}"
     words = [f"{'' if numbers.bounded else 'at least '}{numbers.free}{total} free"]
     if numbers.largest and numbers.largest <= numbers.free:
         words.append(f"at most {numbers.largest} on one node")
