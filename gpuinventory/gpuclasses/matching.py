@@ -15,8 +15,8 @@ from dra.allocation import Snapshot
 from dra.cel import CelCompileError, CelDevice, CelRuntimeError, Program, compile_expression
 from gpuinventory.gpuclasses.fleetshapes import FleetShape, devices_of, reads_identity, seen_by_selectors, shapes_of
 
-MOST_ALONE: Final = 20_000
-"""Devices that are asked each by itself, about a second's work; those after them are not looked at."""
+MOST_ALONE: Final = 10_000
+"""Devices that are asked each by itself, some tenths of a second's work; those after them are not looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
