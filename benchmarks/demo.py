@@ -91,7 +91,7 @@ def demo(checkout: Path) -> tuple[float, float]:
 
 @contextmanager
 def started(command: Sequence[str], folder: Path, log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """The program while it is looked at, then ended as Ctrl-C ends it."""
+    """The program while it is looked at, then ended with all that is in its group."""
     with log.open("wb") as output:
         process = subprocess.Popen(
             command, cwd=folder, env=clean(os.environ), stdout=output, stderr=output, start_new_session=True
@@ -99,7 +99,7 @@ def started(command: Sequence[str], folder: Path, log: Path) -> Iterator[subproc
     try:
         yield process
     finally:
-        os.killpg(process.pid, signal.SIGINT)  # make waits for its children, which a terminal would tell too
+        os.killpg(process.pid, signal.SIGTERM)  # make alone would wait for its children
         process.wait(60)
 
 
