@@ -16,9 +16,8 @@ from django.utils import timezone
 
 from claims.lifecycle import EXISTING, FINAL, State
 from claims.manifests import REQUEST_LABEL
-from claims.messages import noun, summary
 from claims.models import GpuRequest, GpuRequestEvent, PastedManifest
-from claims.wish import OPEN, Bounds, ClassFacts, Owner
+from claims.wish import OPEN, Bounds, ClassFacts, Owner, noun, summary
 from dra.objects import DeviceClass
 from dra.quantity import Format, Quantity
 from gpuinventory import selectors as inventory

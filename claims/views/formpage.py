@@ -13,7 +13,7 @@ from typing import Any
 
 from django.http import HttpResponse
 
-from claims.messages import noun, say, summary
+from claims.messages import say
 from claims.refusals import Code, Refusal
 from claims.services.charges import quota_charges
 from claims.services.fit import fit
@@ -27,7 +27,7 @@ from claims.views.desk.what import what
 from claims.views.desk.where import where
 from claims.views.files import shown
 from claims.views.fitpanel import panel
-from claims.wish import LABELS, LEAST_SHARE, MAX_COUNT, SHARE_STEP, WHOLE, Strategy, gib
+from claims.wish import LABELS, LEAST_SHARE, MAX_COUNT, SHARE_STEP, WHOLE, Strategy, gib, noun, summary
 from portal.http import SignedInRequest, page_or_part
 from portal.selectors import namespaces_of
 

@@ -36,6 +36,7 @@ from claims.wish.values import (
     Wish,
     Workload,
 )
+from claims.wish.words import noun, summary
 
 __all__ = (
     "EXAMPLES",
@@ -73,8 +74,10 @@ __all__ = (
     "judge",
     "mode_closed",
     "mode_of",
+    "noun",
     "numbers_given",
     "read",
     "smallest_profile",
+    "summary",
     "write",
 )

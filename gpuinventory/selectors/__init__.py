@@ -12,7 +12,6 @@ from gpuinventory.selectors.claims import (
     resource_claim_template,
     resource_claims,
 )
-from gpuinventory.selectors.classes import DeviceClassView, DeviceFacts, device_classes, device_facts
 from gpuinventory.selectors.device import DeviceDetail, Segment, device_detail
 from gpuinventory.selectors.devices import (
     CounterView,
@@ -43,9 +42,7 @@ __all__ = [
     "ClassCapacity",
     "Clocks",
     "CounterView",
-    "DeviceClassView",
     "DeviceDetail",
-    "DeviceFacts",
     "DeviceFilter",
     "DeviceList",
     "DeviceView",
@@ -64,9 +61,7 @@ __all__ = [
     "claim_uids",
     "clock_ahead",
     "clocks",
-    "device_classes",
     "device_detail",
-    "device_facts",
     "filter_choices",
     "freshness",
     "kind_states",
