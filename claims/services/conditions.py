@@ -44,7 +44,7 @@ def condition(text: str, view: GPUClassView | None, snapshot: Snapshot) -> Condi
     """What the condition says of that class, or of every device where none is chosen."""
     device_class = snapshot.classes.get(view.device_class) if view else None
     of_class = (*expressions_of(device_class), *(view.selectors if view else ())) if device_class else ()
-    found = _CHECKS.answer(snapshot, (of_class, text), lambda: check((*of_class, text), snapshot))
+    found = _CHECKS.answer(snapshot.pools, (of_class, text), lambda: check((*of_class, text), snapshot))
     return Condition(
         text=text,
         of=view.devices if view else found.total,

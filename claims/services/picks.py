@@ -6,10 +6,15 @@ from typing import Final
 
 from claims.services.kept import Kept
 from dra.allocation import Snapshot
-from dra.cel import CelCompileError
-from gpuinventory.gpuclasses import AttributeSeen, GPUClassView, TaintSeen, attributes_of, expressions_of, taints_of
-from gpuinventory.gpuclasses.fleetshapes import shapes_of
-from gpuinventory.gpuclasses.matching import compiled, matches
+from gpuinventory.gpuclasses import (
+    AttributeSeen,
+    GPUClassView,
+    TaintSeen,
+    attributes_of,
+    expressions_of,
+    shapes_of,
+    taints_of,
+)
 
 _ATTRIBUTES: Final = Kept[tuple[AttributeSeen, ...]](64)
 _TAINTS: Final = Kept[tuple[TaintSeen, ...]](1)
@@ -19,16 +24,12 @@ def attributes(view: GPUClassView | None, snapshot: Snapshot) -> tuple[Attribute
     """What can be matched on within the class, or in the whole fleet where none is chosen."""
     device_class = snapshot.classes.get(view.device_class) if view else None
     expressions = (*expressions_of(device_class), *(view.selectors if view else ())) if device_class else ()
-    return _ATTRIBUTES.answer(snapshot, expressions, lambda: _attributes(expressions, snapshot))
+    return _ATTRIBUTES.answer(
+        snapshot.pools, expressions, lambda: attributes_of(view.taken if view else shapes_of(snapshot))
+    )
 
 
 def taints(snapshot: Snapshot) -> tuple[TaintSeen, ...]:
     """Taints that keep devices from claims."""
-    return _TAINTS.answer(snapshot, "", lambda: taints_of(snapshot))
-
-
-def _attributes(expressions: tuple[str, ...], snapshot: Snapshot) -> tuple[AttributeSeen, ...]:
-    programs = compiled(expressions)
-    if isinstance(programs, CelCompileError):
-        return attributes_of(shapes_of(snapshot))
-    return attributes_of(matches(programs, snapshot).taken)
+    rules = tuple(each.spec.taint for each in snapshot.taint_rules.values())
+    return _TAINTS.answer(snapshot.pools, rules, lambda: taints_of(snapshot))

@@ -6,7 +6,7 @@ The slices of each pool's newest generation count, whether or not all of them ar
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from dra.allocation import PublishedSlice, Shape, SliceLayout, Snapshot
@@ -36,12 +36,16 @@ def shapes_of(snapshot: Snapshot) -> tuple[FleetShape, ...]:
     return tuple(sorted(found, key=lambda each: (each.shape.driver, -each.devices, str(each.example))))
 
 
-def devices_of(snapshot: Snapshot) -> Iterator[tuple[Shape, Identity, DeviceID]]:
-    """Every device by itself, with its identifiers: for selectors that read them."""
+def devices_of(snapshot: Snapshot, kinds: Collection[Shape]) -> Iterator[tuple[Shape, Identity, DeviceID]]:
+    """Every device of these kinds by itself, with its identifiers: for selectors that read them."""
+    places: dict[SliceLayout, list[int]] = {}
     for slice_ in _newest(snapshot):
-        for index, (shape, name) in enumerate(zip(slice_.layout.shapes, slice_.layout.names, strict=True)):
-            identity = slice_.identities[index] if slice_.identities else ()
-            yield shape, identity, DeviceID(slice_.driver, slice_.pool, name)
+        layout = slice_.layout
+        if layout not in places:
+            places[layout] = [place for place, shape in enumerate(layout.shapes) if shape in kinds]
+        for place in places[layout]:
+            identity = slice_.identities[place] if slice_.identities else ()
+            yield layout.shapes[place], identity, DeviceID(slice_.driver, slice_.pool, layout.names[place])
 
 
 def reads_identity(program: Program) -> bool:

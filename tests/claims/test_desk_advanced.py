@@ -18,7 +18,7 @@ from gpuinventory.selectors import held
 from gpuinventory.selectors.priorities import priority_classes
 from tests.claims.desk import form_page, is_open, linked, part, value_of, words
 from tests.claims.rows import device_class, put
-from tests.gpuinventory.fleet import node_object, slices_of
+from tests.gpuinventory.fleet import claim, device, node_object, slices_of
 
 pytestmark = pytest.mark.usefixtures("fleet")
 ATTRIBUTES = 'device.attributes["gpu.portico.dev"]'
@@ -291,3 +291,9 @@ def test_a_day_in_the_past_is_refused_and_today_is_not(as_alice: Client) -> None
 def test_admin_access_is_not_spoken_of(as_alice: Client) -> None:
     assert "admin" not in words(shown(as_alice, "constraints")).lower()
     assert "adminAccess" not in form_page(as_alice)
+
+
+def test_what_is_allocated_changes_no_answer_about_what_is_published(as_alice: Client) -> None:
+    before = condition("true", None, held.current().snapshot).check
+    put("ResourceClaim", claim("inference-team", "held", [device("node-1", "gpu-0")], pods=["p"]))
+    assert condition("true", None, held.current().snapshot).check is before
