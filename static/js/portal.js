@@ -24,9 +24,9 @@
     const source = document.querySelector(button.dataset.copy);
     if (!source) return;
     await navigator.clipboard.writeText(source.textContent);
-    const label = button.textContent;
+    const label = [...button.childNodes];
     button.textContent = "Copied";
-    setTimeout(() => { button.textContent = label; }, 1500);
+    setTimeout(() => { button.replaceChildren(...label); }, 1500);
   }
 
   document.addEventListener("click", (event) => {

@@ -204,6 +204,24 @@ def test_no_text_makes_the_form_fall_over(as_alice: Client, text: str) -> None:
     assert answer.status_code == 422
 
 
+VALUE = st.text(max_size=12) | st.sampled_from(
+    ["pod", "deployment", "own", "extended", "claims", "nim", "shared", "0", "9"]
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    values=st.dictionaries(
+        st.sampled_from(["workload", "replicas", "scale.min", "scale.max", "style", "preset", "claim", "manifest"]),
+        VALUE,
+    )
+)
+def test_no_value_makes_the_form_or_its_files_fall_over(as_alice: Client, values: dict[str, str]) -> None:
+    query = dict(parse_qsl(QUERY)) | {"form": KEY} | values
+    assert as_alice.get("/request/", query).status_code in (200, 422)
+    assert as_alice.get("/request/bundle.zip", query).status_code in (200, 422)
+
+
 def test_only_members_paste(as_gus: Client, anonymous: Client) -> None:
     assert pasted(as_gus, POD).status_code == 403
     assert pasted(anonymous, POD).status_code == 302

@@ -184,8 +184,8 @@ def test_without_an_answer_the_plain_way_is_left(as_browser: Page, faults: list[
 def test_a_copy_is_what_the_download_gives(as_browser: Page, live_server: LiveServer, alice: User) -> None:
     as_browser.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=live_server.url)
     as_browser.goto(f"/request/?{QUERY}&form={KEY}")
-    as_browser.get_by_role("radio", name="Pod").check(force=True)
-    as_browser.get_by_role("button", name="Copy").click()
+    as_browser.get_by_role("radio", name="Pod", exact=True).check(force=True)
+    as_browser.get_by_role("button", name="Copy pod.yaml").click()
     as_browser.get_by_role("button", name="Copied").wait_for()
     copied = as_browser.evaluate("navigator.clipboard.readText()")
     assert copied.encode() == signed_in(alice).get(f"/request/pod.yaml?{QUERY}&form={KEY}").content
