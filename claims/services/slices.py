@@ -5,8 +5,8 @@ Slices of different profiles exclude each other, so the numbers don't add up.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Mapping
+from types import SimpleNamespace
 
 from dra.allocation import Snapshot
 from dra.fleet import Wish
@@ -23,14 +23,14 @@ from dra.objects import (
 from gpuinventory.gpuclasses import GPUClassView, keys_of
 from gpuinventory.selectors.held import Held
 
-_OWN = threading.local()
+_KEPT = SimpleNamespace()  # for all threads
 
 
 def obtainable(fleet: Held, view: GPUClassView, profiles: Iterable[str]) -> Mapping[str, str]:
     """The number of each profile, as text ("at least 256" where counting stopped); asked once for each snapshot."""
-    known: tuple[Snapshot, dict[tuple[str, str], str]] | None = getattr(_OWN, "known", None)
+    known: tuple[Snapshot, dict[tuple[str, str], str]] | None = getattr(_KEPT, "known", None)
     if known is None or known[0] is not fleet.snapshot:
-        known = _OWN.known = (fleet.snapshot, {})
+        known = _KEPT.known = (fleet.snapshot, {})
     counts = known[1]
     for profile in profiles:
         if (view.name, profile) not in counts:

@@ -1,13 +1,13 @@
 """The catalogue of GPU classes, as it follows from the fleet in memory and the GPUClass objects.
 
-Kept for each thread while neither changes: pages ask often, and both change seldom.
+Kept for all threads while neither changes: pages ask often, and both change seldom.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 from dra.allocation import Snapshot
 from dra.errors import DraError
@@ -17,7 +17,7 @@ from gpuinventory.gpuclasses import GPUClassView, Numbers, derive, numbers_of
 from gpuinventory.models import ClusterObject
 from gpuinventory.selectors.held import Held
 
-_OWN = threading.local()
+_KEPT = SimpleNamespace()  # replaced as a whole, so that threads need not wait for each other
 
 type _Rows = tuple[tuple[str, bytes], ...]
 
@@ -37,19 +37,19 @@ class Catalogue:
 def catalogue(held: Held) -> Catalogue:
     """The classes of this fleet. One query; derived anew where the fleet or a GPUClass has changed."""
     rows = _rows()
-    known: tuple[Snapshot, _Rows, Catalogue] | None = getattr(_OWN, "catalogue", None)
+    known: tuple[Snapshot, _Rows, Catalogue] | None = getattr(_KEPT, "catalogue", None)
     if known is None or known[0] is not held.snapshot or known[1] != rows:
         problems: list[str] = []
         views = derive(held.snapshot, _read(rows, problems))
-        known = _OWN.catalogue = (held.snapshot, rows, Catalogue(views, tuple(problems)))
+        known = _KEPT.catalogue = (held.snapshot, rows, Catalogue(views, tuple(problems)))
     return known[2]
 
 
 def class_numbers(held: Held, view: GPUClassView) -> Numbers:
     """What is free of the class now; asked once for each snapshot."""
-    known: tuple[Snapshot, dict[GPUClassView, Numbers]] | None = getattr(_OWN, "numbers", None)
+    known: tuple[Snapshot, dict[GPUClassView, Numbers]] | None = getattr(_KEPT, "numbers", None)
     if known is None or known[0] is not held.snapshot:
-        known = _OWN.numbers = (held.snapshot, {})
+        known = _KEPT.numbers = (held.snapshot, {})
     if view not in known[1]:
         known[1][view] = numbers_of(view, held.snapshot, held.fleet, held.waiting)
     return known[1][view]

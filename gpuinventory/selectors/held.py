@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dra.allocation import Snapshot
-from dra.fleet import Fleet, Usage
+from dra.fleet import NO_USAGE, Fleet, FleetAnswer, Usage, Wish
 from gpuinventory.capabilities import Capabilities
 from gpuinventory.models import Revision
 from gpuinventory.selectors.fleetstate import FleetState, read_all, read_changes
@@ -24,7 +24,7 @@ class Held:
     """A fleet at a revision. `waiting` is how many claims with a pod wait for devices, by device class; `usage` what
     pods take of each node, `capabilities` what the cluster can do, by which the snapshot judges.
 
-    `fleet` is the asking thread's own: it remembers answers and is changed by every question.
+    `fleet` remembers answers, for all threads.
     """
 
     capabilities: Capabilities
@@ -37,12 +37,33 @@ class Held:
     problems: tuple[str, ...]
 
 
+class SharedFleet(Fleet):
+    """A fleet that several threads ask, one at a time, since every question changes what it remembers.
+
+    The web process runs each request in a thread of its own: what one thread remembers is gone with the request.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lock = threading.Lock()
+
+    def answer(self, snapshot: Snapshot, wish: Wish, usage: Usage = NO_USAGE) -> FleetAnswer:
+        """As a `Fleet` does."""
+        with self._lock:
+            return super().answer(snapshot, wish, usage)
+
+    def nodes(self, snapshot: Snapshot, wish: Wish, usage: Usage = NO_USAGE) -> int:
+        """As a `Fleet` does."""
+        with self._lock:
+            return super().nodes(snapshot, wish, usage)
+
+
 class _Keeper:
-    """The state, which is replaced and never changed, and a `Fleet` for each thread."""
+    """The state, which is replaced and never changed, and the fleet that answers about it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._own = threading.local()
+        self._fleet = SharedFleet()
         self._at = -1
         self._state: FleetState | None = None
 
@@ -53,7 +74,7 @@ class _Keeper:
         return Held(
             capabilities=state.capabilities,
             snapshot=state.snapshot,
-            fleet=self._fleet(),
+            fleet=self._fleet,
             waiting=state.waiting,
             usage=state.pods.taken,
             revision=at,
@@ -74,12 +95,6 @@ class _Keeper:
             self._state = read_changes(self._state, self._at)
         self._at = at
         return self._state, at
-
-    def _fleet(self) -> Fleet:
-        fleet: Fleet | None = getattr(self._own, "fleet", None)
-        if fleet is None:
-            fleet = self._own.fleet = Fleet()
-        return fleet
 
 
 _KEEPER = _Keeper()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import threading
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, Final
 
 from dra.kube.requests import PRIORITY_CLASSES
 from gpuinventory.models import ClusterObject
 
-_OWN = threading.local()  # asked for with each preview, and changed seldom
+_KEPT = SimpleNamespace()  # for all threads: asked for with each preview, and changed seldom
 _SYSTEM: Final = "system-"  # Kubernetes keeps these for what runs the cluster
 
 
@@ -25,12 +25,12 @@ class PriorityClassView:
 
 def priority_classes(revision: int) -> tuple[PriorityClassView, ...]:
     """Those that people may use, the highest first. One query where the revision is another than the last."""
-    known: tuple[int, tuple[PriorityClassView, ...]] | None = getattr(_OWN, "known", None)
+    known: tuple[int, tuple[PriorityClassView, ...]] | None = getattr(_KEPT, "known", None)
     if known is None or known[0] != revision:
         bodies = ClusterObject.objects.filter(kind=PRIORITY_CLASSES.kind).values_list("body", flat=True)
         found = map(_view, (json.loads(bytes(body)) for body in bodies))
         usable = (each for each in found if not each.name.startswith(_SYSTEM))
-        known = _OWN.known = (revision, tuple(sorted(usable, key=lambda each: (-each.value, each.name))))
+        known = _KEPT.known = (revision, tuple(sorted(usable, key=lambda each: (-each.value, each.name))))
     return known[1]
 
 

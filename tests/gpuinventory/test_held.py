@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -11,11 +13,21 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from dra.allocation import PublishedSlice, Snapshot
+from dra.fleet import Wish
+from dra.objects import (
+    DeviceClaim,
+    DeviceRequest,
+    ExactDeviceRequest,
+    ObjectMeta,
+    ResourceClaim,
+    ResourceClaimSpec,
+)
 from gpuinventory.models import Revision, Tombstone
 from gpuinventory.selectors import held
+from gpuinventory.selectors.gpuclasses import catalogue, class_numbers
 from gpuinventory.services import changelog
 from gpuinventory.services.ingest import Seen, ingest
-from tests.gpuinventory.fleet import DRIVER, claim, device, gone, node_object, seen, slices_of, stamped
+from tests.gpuinventory.fleet import DRIVER, claim, device, gone, node_object, put_classes, seen, slices_of, stamped
 
 pytestmark = pytest.mark.django_db
 TAINT = {"deviceSelector": {"driver": DRIVER}, "taint": {"key": "k", "effect": "NoSchedule"}}
@@ -179,3 +191,34 @@ def test_what_is_new_is_found_by_its_revision_and_not_by_reading_every_row() -> 
     asked = [query["sql"] for query in queries if "> 1" in query["sql"]]
     assert len(asked) == 2
     assert not any("ORDER BY" in sql or '"kind" ' in sql.partition("WHERE")[2] for sql in asked)
+
+
+def test_what_one_thread_asked_is_known_to_all() -> None:
+    """The web process runs each request in a thread of its own."""
+    ingest("ResourceSlice", seen(slices_of("node-a", cards=2)))
+    ingest("Node", seen([node_object("node-a")]))
+    put_classes()
+    fleet = held.current()
+    (view,) = (each for each in catalogue(fleet).views if each.name == "physical-gpu")
+    with ThreadPoolExecutor(1) as other:
+        numbers = other.submit(class_numbers, fleet, view).result()
+    assert (numbers.free, numbers.largest) == (2, 2)
+    assert class_numbers(fleet, view) is numbers
+
+
+def test_threads_that_ask_at_once_get_the_answers_to_their_own_questions() -> None:
+    ingest("ResourceSlice", seen(slices_of("node-a", cards=2)))
+    ingest("Node", seen([node_object("node-a")]))
+    put_classes()
+    fleet = held.current()
+    start = Barrier(4)
+
+    def ask(count: int) -> list[int]:
+        exactly = ExactDeviceRequest(device_class_name="physical-gpu", count=count)
+        devices = DeviceClaim(requests=(DeviceRequest(name="gpu", exactly=exactly),))
+        wish = Wish(resource_claims=(ResourceClaim(metadata=ObjectMeta(), spec=ResourceClaimSpec(devices=devices)),))
+        start.wait()
+        return [fleet.fleet.answer(fleet.snapshot, wish).total.count for _ in range(20)]
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(ask, (1, 2, 3, 1))) == [[2] * 20, [1] * 20, [0] * 20, [2] * 20]

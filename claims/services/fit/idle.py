@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import replace
+from types import SimpleNamespace
 
 from dra.allocation import Snapshot
-from dra.fleet import Fleet, FleetAnswer, Wish
+from dra.fleet import FleetAnswer, Wish
+from gpuinventory.selectors.held import SharedFleet
 
-_OWN = threading.local()  # a `Fleet` is changed by every question
+_KEPT = SimpleNamespace()  # for all threads
 
 
 def idle_answer(snapshot: Snapshot, wish: Wish) -> FleetAnswer:
     """Where the wish would fit if no claim held a device. Quick from the second question about a snapshot on."""
-    known: tuple[Snapshot, Snapshot, Fleet] | None = getattr(_OWN, "known", None)
+    known: tuple[Snapshot, Snapshot, SharedFleet] | None = getattr(_KEPT, "known", None)
     if known is None or known[0] is not snapshot:
         idle = replace(snapshot, uses={}, held={}, views={})
-        known = _OWN.known = (snapshot, idle, known[2] if known else Fleet())
+        known = _KEPT.known = (snapshot, idle, known[2] if known else SharedFleet())
     return known[2].answer(known[1], wish)
