@@ -6,9 +6,9 @@ Nothing here names another team: every read is bounded by the namespaces of the 
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 from django.core.paginator import Page, Paginator
 from django.db.models import Q
@@ -32,7 +32,7 @@ from portal.selectors import namespaces_of
 
 PAGE = 50
 _DRIVER = re.compile(r'device\.driver\s*==\s*["\']([^"\']+)["\']')
-_OWN = threading.local()  # options are asked for with each preview, and change seldom
+_KEPT = SimpleNamespace()  # for all threads: options are asked for with each preview, and change seldom
 _OF_STATE: Mapping[State, Badge] = {
     State.SUBMITTING: Badge("wait", "◔", "Being created"),
     State.NOT_CREATED: BADGES[ClaimState.NOT_CREATED],
@@ -114,11 +114,11 @@ class RequestList:
 def class_options(fleet: Held) -> tuple[ClassOption, ...]:
     """Every GPU class, in the catalogue's order. One query; made anew where the catalogue was."""
     found = catalogue(fleet)
-    known: tuple[Catalogue, tuple[ClassOption, ...]] | None = getattr(_OWN, "options", None)
+    known: tuple[Catalogue, tuple[ClassOption, ...]] | None = getattr(_KEPT, "options", None)
     if known is None or known[0] is not found:
         classes = fleet.snapshot.classes
         options = tuple(_option(view, classes.get(view.device_class)) for view in found.views)
-        known = _OWN.options = (found, options)
+        known = _KEPT.options = (found, options)
     return known[1]
 
 
