@@ -6,6 +6,7 @@ portal's web process comes to the API server through a relay that records what i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,15 @@ from tests.cluster.driver import NodeDriver
 from tests.cluster.portal import Portal
 from tests.cluster.relay import Relay
 from tests.cluster.waiting import wait_until
+from tests.journeys.hands import Hands
 from tests.journeys.overlay import manifests, overlaid
+from tests.journeys.test_node import QUARTER_MEMORY_MIB, gpu_of
 from tests.journeys.workloads import Workloads
 
 PASSWORD = "quarter-of-a-gpu"
 NAMESPACE = "ml-team"
 CLASS = "nvidia-h100-mps"
+WHOLE_CLASS = "nvidia-h100-physical"
 FORM = f"ns={NAMESPACE}&class={CLASS}"
 SECONDS = 60_000.0
 
@@ -111,9 +115,27 @@ def run_as_alice(cluster: Cluster, pod: dict[str, Any]) -> None:
     cluster.kubectl("create", "--filename=-", user="portico:alice", input=yaml.safe_dump(pod))
 
 
+def assert_held_to_a_quarter(driver: NodeDriver, pod: str, device: str) -> None:
+    """What the node does about 25 %: the limits of the container's processes, and the daemon's own."""
+    entries = driver.node.container_spec(pod, "main", NAMESPACE)["process"]["env"]
+    environment = dict(entry.split("=", 1) for entry in entries)
+    assert environment["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] == "25"
+    assert environment["CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"] == f"0={QUARTER_MEMORY_MIB}M"
+    (daemon,) = driver.state.read().mps_daemons
+    assert daemon.devices == (gpu_of(driver, device).uuid,)
+    assert driver.mps_control(daemon.pipe_directory, "get_default_active_thread_percentage") == "25.0"
+
+
 def test_from_the_form_to_a_running_pod_and_back(
-    alice: Page, olga: Page, portal: Portal, relay: Relay, cluster: Cluster, team: Workloads, looks: Looks
+    alice: Page,
+    olga: Page,
+    portal: Portal,
+    relay: Relay,
+    node_driver: NodeDriver,
+    team: Workloads,
+    looks: Looks,
 ) -> None:
+    cluster = portal.cluster
     # The form shows the files as they would be, while she types.
     open_form(alice, portal)
     looks.at(alice, "request-empty")
@@ -142,6 +164,7 @@ def test_from_the_form_to_a_running_pod_and_back(
     team.await_running(1)
     (result,) = team.results("reranker")
     assert result["consumedCapacity"]["sharePercent"] == "25"
+    assert_held_to_a_quarter(node_driver, "reranker", result["device"])
     expect(alice.locator("#progress")).to_contain_text("In use", timeout=SECONDS)
     expect(alice.locator("#progress")).to_contain_text(f"node-1/{result['device']}")
     looks.at(alice, "request-in-use")
@@ -188,6 +211,29 @@ def test_all_of_it_works_without_javascript(browser: Browser, portal: Portal, te
         page.get_by_role("link", name="Delete").click()
         page.get_by_role("button", name="Delete the template").click()
         assert team.templates() == []
+
+
+def test_a_first_gpu_takes_four_interactions_at_most(
+    alice: Page, portal: Portal, cluster: Cluster, team: Workloads
+) -> None:
+    """From the first page to the created template; then her pod, by the page's own file."""
+    hands = Hands()
+    hands.press(alice.get_by_role("main").get_by_role("link", name="Request a GPU"))
+    hands.press(alice.locator(f'[name="class"][value="{WHOLE_CLASS}"]'))
+    hands.write(alice.get_by_label("Name", exact=True), "first")
+    expect(alice.locator("#fit")).to_contain_text("Fits now on")
+    pod = yaml.safe_load(alice.locator("#text-pod").text_content() or "")
+    hands.press(alice.get_by_role("button", name="Create the template"))
+    alice.wait_for_url("**/requests/*/")
+    assert hands.done <= 4
+
+    run_as_alice(cluster, overlaid(pod))
+    team.await_running(1)
+    (result,) = team.results("first")
+    assert re.fullmatch(r"gpu-\d", result["device"])
+    assert result["consumedCapacity"]["sharePercent"] == "100"
+    expect(alice.locator("#progress")).to_contain_text("In use", timeout=SECONDS)
+    expect(alice.locator("#progress")).to_contain_text(f"node-1/{result['device']}")
 
 
 def test_the_audit_log_knows_a_person_for_every_write(
