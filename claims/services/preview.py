@@ -15,15 +15,13 @@ from claims.services.paste import KEPT
 from claims.wish import (
     Bounds,
     ClassFacts,
-    Mode,
     Owner,
     Reading,
     Wish,
     Workload,
     judge,
-    mode_of,
     read,
-    smallest_profile,
+    settled,
 )
 from gpuinventory.selectors import ClaimView, TemplateView, held, resource_claim, resource_claim_template
 from gpuinventory.selectors.held import Held
@@ -100,13 +98,11 @@ def _existing(wish: Wish) -> TemplateView | ClaimView | None:
 
 
 def _read(query: str, bounds: Bounds) -> Reading:
-    """The query as read; where a slice is asked for and no profile named yet, the smallest that has the memory."""
+    """The query as read, with what it leaves to the class."""
     reading = read(query)
     facts = bounds.classes.get(reading.values.get("class", ""))
-    if facts is None or reading.values.get("profile") or mode_of(reading.values) is not Mode.SLICE:
-        return reading
-    profile = smallest_profile(facts, reading.values.get("memory", ""))
-    return read(urlencode([*reading.pairs, ("profile", profile)])) if profile else reading
+    added = settled(reading, facts) if facts else ()
+    return read(urlencode([*reading.pairs, *added])) if added else reading
 
 
 def _manifest(user: User, reading: Reading) -> str | None:

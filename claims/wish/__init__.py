@@ -7,8 +7,9 @@ served by MPS, and `memory` consumed by a share only tightens.
 
 from __future__ import annotations
 
-from claims.wish.classes import closed, mode_closed, smallest_profile
+from claims.wish.classes import closed, mode_closed
 from claims.wish.codec import Reading, read, write
+from claims.wish.defaults import settled
 from claims.wish.facts import OPEN, Bounds, ClassFacts
 from claims.wish.judging import gib, judge
 from claims.wish.keys import EXAMPLES, KEYS, LABELS, LISTS, entry_of, numbers_given
@@ -77,7 +78,7 @@ __all__ = (
     "noun",
     "numbers_given",
     "read",
-    "smallest_profile",
+    "settled",
     "summary",
     "write",
 )

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from claims.refusals import Code, Refusal, quoted, refuse
 from claims.wish.facts import ClassFacts
 from claims.wish.values import WHOLE, Choice, Mode
-from dra.errors import InvalidQuantityError
 from dra.objects.gpuclass import MemoryBounds
 from dra.quantity import Quantity, parse_quantity
 
@@ -44,9 +43,14 @@ def closed(facts: ClassFacts, namespace: str, field: str = "class") -> Refusal |
     return None
 
 
+def offered_mode(facts: ClassFacts) -> Mode | None:
+    """The one mode in which its administrator gives the class; None where it is given in any."""
+    return _MODES.get(facts.spec.mode)
+
+
 def mode_closed(facts: ClassFacts, mode: Mode, field: str = "mode") -> Refusal | None:
     """Why the class can't be asked for in that mode."""
-    offered = _MODES.get(facts.spec.mode)
+    offered = offered_mode(facts)
     any_slice = mode is Mode.WHOLE and facts.offer is not None and not facts.offer.wholes
     if offered is not None and mode is not offered and not (offered is Mode.SLICE and any_slice):
         return refuse(Code.MODE_OTHER, field, gpu_class=facts.name, offered=_MODE_WORDS[offered])
@@ -61,19 +65,11 @@ def mode_closed(facts: ClassFacts, mode: Mode, field: str = "mode") -> Refusal |
     return None
 
 
-def smallest_profile(facts: ClassFacts, memory: str) -> str:
-    """The smallest slice of the class that has that memory, "" where there is none or the text is no amount."""
-    try:
-        floor = parse_quantity(memory or "0").value
-    except InvalidQuantityError:
-        floor = 0
-    parts = facts.offer.parts if facts.offer else ()
-    return next((part.profile for part in parts if part.memory >= floor), "")
-
-
 def out_of_bounds(choice: Choice, facts: ClassFacts, prefix: str) -> Iterator[Refusal]:
     """What of the choice the class does not allow. `prefix` is that of its fields, such as `alt.1.`."""
     spec, mode = facts.spec, choice.mode
+    if mode is Mode.WHOLE and offered_mode(facts) is Mode.SHARE and spec.share.max == WHOLE:
+        mode = Mode.SHARE  # all of a device
     if refusal := mode_closed(facts, mode, f"{prefix}mode"):
         yield refusal
     elif mode is Mode.SLICE:

@@ -12,7 +12,7 @@ from django.test import Client
 
 from tests.claims.desk import form_page, value_of, words
 from tests.claims.pages import code_of
-from tests.claims.rows import device_class, put, put_gpu_class
+from tests.claims.rows import KEY, device_class, put, put_gpu_class
 from tests.gpuinventory.fleet import claim, device, node_object
 
 pytestmark = pytest.mark.usefixtures("fleet")
@@ -78,11 +78,32 @@ def test_a_mode_that_the_class_does_not_give_is_refused_in_an_address(as_alice: 
 
 @pytest.mark.parametrize(
     ("mode", "query", "said"),
-    [("whole", "&mode=share&share=50", "It is for whole devices only."), ("share", "", "It is for shares only.")],
+    [
+        ("whole", "&mode=share&share=50", "It is for whole devices only."),
+        ("share", "&mode=whole", "It is for shares only."),
+        ("slice", "&mode=share&share=50", "It is for slices only."),
+    ],
 )
 def test_an_administrator_may_give_a_class_in_one_mode_only(as_alice: Client, mode: str, query: str, said: str) -> None:
-    put_gpu_class("it", mode=mode)
+    put_gpu_class("it", mode=mode, share={"min": 5, "max": 50, "step": 5, "default": 25})
     assert said in words(form_page(as_alice, f"&class=it{query}", status=422))
+
+
+def test_an_address_without_a_mode_gets_the_one_of_the_class(as_alice: Client) -> None:
+    put("DeviceClass", device_class("slices", MIG))
+    put_gpu_class("parts", mode="slice", deviceClass={"name": "slices"})
+    put_gpu_class("shares", mode="share", deviceClass={"name": "h100-shared"})
+    address = f"/request/?ns=ml-team&name=trainer&form={KEY}"
+    slice_ = words(as_alice.get(f"{address}&class=parts&memory=15Gi").content.decode())
+    assert "Each pod gets 1 slice 1g.20gb of parts, with at least 15Gi" in slice_
+    share = as_alice.get(f"{address}&class=shares").content.decode()
+    assert "Each pod gets 50 % of one device of shares" in words(share)
+    assert modes(share)["share"].startswith("+ ")
+
+
+def test_all_of_a_device_is_a_share_of_it(as_alice: Client) -> None:
+    put_gpu_class("shares", mode="share", deviceClass={"name": "h100-shared"})
+    assert "1 whole device of shares" in words(form_page(as_alice, "&class=shares"))
 
 
 def test_profiles_say_the_memory_that_they_really_have_and_how_many_can_be_had(as_alice: Client) -> None:

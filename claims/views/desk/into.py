@@ -93,6 +93,8 @@ def _unsayable(seen: Preview) -> str:
     names = [_fact(refusal, "label") for refusal in refusals if refusal.code is Code.STYLE_UNSAYABLE]
     if names:
         return f"It can't say: {', '.join(names)}."
+    if part := next((refusal for refusal in refusals if refusal.code is Code.STYLE_PART), None):
+        return f"The class is a part of {_fact(part, 'device_class')}, and a resource name stands for all of that."
     if any(refusal.code is Code.STYLE_NO_NAME for refusal in refusals):
         return "The class carries no resource name, and its own name is too long for one."
     return ""
