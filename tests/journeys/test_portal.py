@@ -126,6 +126,18 @@ def assert_held_to_a_quarter(driver: NodeDriver, pod: str, device: str) -> None:
     assert driver.mps_control(daemon.pipe_directory, "get_default_active_thread_percentage") == "25.0"
 
 
+def the_operator_sees_it(olga: Page, portal: Portal, result: dict[str, Any], looks: Looks) -> None:
+    """Who holds the device stands in the list and on its page."""
+    olga.goto(f"{portal.url}/devices/?q=reranker")
+    row = olga.get_by_role("row").filter(has_text=result["device"])
+    expect(row).to_contain_text("ml-team")
+    expect(row).to_contain_text("25 %")
+    looks.at(olga, "devices")
+    olga.goto(f"{portal.url}/devices/{result['driver']}/{result['pool']}/{result['device']}/")
+    expect(olga.locator("main")).to_contain_text("reranker")
+    looks.at(olga, "device")
+
+
 def test_from_the_form_to_a_running_pod_and_back(
     alice: Page,
     olga: Page,
@@ -172,15 +184,7 @@ def test_from_the_form_to_a_running_pod_and_back(
     expect(alice.get_by_role("row").filter(has_text="reranker")).to_contain_text("25 %")
     looks.at(alice, "claims")
 
-    # The operator sees who holds the device.
-    olga.goto(f"{portal.url}/devices/?q=reranker")
-    row = olga.get_by_role("row").filter(has_text=result["device"])
-    expect(row).to_contain_text("ml-team")
-    expect(row).to_contain_text("25 %")
-    looks.at(olga, "devices")
-    olga.goto(f"{portal.url}/devices/{result['driver']}/{result['pool']}/{result['device']}/")
-    expect(olga.locator("main")).to_contain_text("reranker")
-    looks.at(olga, "device")
+    the_operator_sees_it(olga, portal, result, looks)
 
     # Back: the pod, then the request; both are seen gone.
     cluster.kubectl("delete", "pod", "reranker", f"--namespace={NAMESPACE}", user="portico:alice")
