@@ -53,6 +53,10 @@ EVENT: Final = Kind(kind="Event", plural="events", short_names=("ev",))
 SERVICE_ACCOUNT: Final = Kind(kind="ServiceAccount", plural="serviceaccounts", short_names=("sa",))
 RESOURCE_QUOTA: Final = Kind(kind="ResourceQuota", plural="resourcequotas", status=True, short_names=("quota",))
 LEASE: Final = Kind(group="coordination.k8s.io", kind="Lease", plural="leases")
+SERVICE: Final = Kind(kind="Service", plural="services", status=True, short_names=("svc",))
+VOLUME_CLAIM: Final = Kind(
+    kind="PersistentVolumeClaim", plural="persistentvolumeclaims", status=True, short_names=("pvc",)
+)
 DEPLOYMENT: Final = Kind(
     group="apps", kind="Deployment", plural="deployments", status=True, generation=True, short_names=("deploy",)
 )
@@ -91,7 +95,7 @@ CLUSTER_ROLE_BINDING: Final = Kind(
 )
 
 KINDS: Final = (
-    NAMESPACE, NODE, POD, EVENT, SERVICE_ACCOUNT, RESOURCE_QUOTA, LEASE,
+    NAMESPACE, NODE, POD, EVENT, SERVICE_ACCOUNT, RESOURCE_QUOTA, LEASE, SERVICE, VOLUME_CLAIM,
     DEPLOYMENT, STATEFUL_SET, REPLICA_SET, JOB, AUTOSCALER, PRIORITY_CLASS,
     DEVICE_CLASS, RESOURCE_CLAIM, RESOURCE_CLAIM_TEMPLATE, RESOURCE_SLICE, DEVICE_TAINT_RULE,
     GPU_CLASS, ROLE, ROLE_BINDING, CLUSTER_ROLE, CLUSTER_ROLE_BINDING,
