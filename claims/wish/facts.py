@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Final
 
+from claims.wish.values import Mode
 from dra.objects.gpuclass import GPUClassDevices, GPUClassSpec
 from dra.quantity import Quantity
 from gpuinventory.gpuclasses import Offer, keys_of
@@ -17,6 +18,7 @@ from gpuinventory.gpuclasses import Offer, keys_of
 # Feature gates that decide what a claim can say.
 PRIORITIZED_LIST, TAINTS, CAPACITY = "DRAPrioritizedList", "DRADeviceTaints", "DRAConsumableCapacity"
 EXTENDED = "DRAExtendedResource"
+PARTS: Final = frozenset({Mode.SHARE, Mode.TIMESLICED})  # what consumes a capacity
 
 OPEN: Final = GPUClassSpec(title="", device_class=GPUClassDevices())
 """What holds for a class of which no administrator said anything."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from claims.refusals import Code, Refusal, quoted, refuse
 from claims.wish.classes import closed, out_of_bounds
-from claims.wish.facts import CAPACITY, EXTENDED, PRIORITIZED_LIST, TAINTS, Bounds, ClassFacts
+from claims.wish.facts import CAPACITY, EXTENDED, PARTS, PRIORITIZED_LIST, TAINTS, Bounds, ClassFacts
 from claims.wish.keys import LABELS
 from claims.wish.values import SHARE_STEP, WHOLE, Choice, ConstraintKind, Mode, Owner, Style, Wish
 from dra.names import MAX_LABEL
@@ -44,7 +44,7 @@ def _lacking(wish: Wish, bounds: Bounds) -> Iterator[Refusal]:
     ]
     for number, choice in enumerate(wish.choices):
         mode = f"alt.{number}.mode" if number else "mode"
-        needed.append((mode, CAPACITY, choice.mode in {Mode.SHARE, Mode.TIMESLICED}))
+        needed.append((mode, CAPACITY, choice.mode in PARTS))
     for key, gate, asked in needed:
         if asked and gate in bounds.lacking:
             yield refuse(Code.CLUSTER_LACKS, key, reason=bounds.lacking[gate])

@@ -68,6 +68,16 @@ def test_a_style_and_alternatives_that_the_cluster_lacks_are_closed_with_the_rea
     assert 'name="alt.1.class"' not in as_alice.get(f"/request/?{QUERY}&form={KEY}").content.decode()
 
 
+def test_shares_and_tolerations_that_the_cluster_lacks_are_closed_with_the_reason(as_alice: Client) -> None:
+    lacks("DRAConsumableCapacity", "DRADeviceTaints")
+    closed = page(as_alice)
+    share = re.compile(r'<input type="radio" name="mode" value="share"( disabled[^>]*)?>')
+    assert share.search(closed)[1]  # type: ignore[index]
+    assert "This cluster has no shares of a device" in closed
+    assert "This cluster has no device taints, nor tolerations of them" in closed
+    assert 'name="toleration.1.key"' not in as_alice.get(f"/request/?{QUERY}&form={KEY}").content.decode()
+
+
 def test_a_cluster_that_was_looked_at_again_opens_them(as_alice: Client) -> None:
     lacks("DRAPrioritizedList")
     assert "This cluster has no alternatives" in page(as_alice)

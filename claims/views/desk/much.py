@@ -15,6 +15,7 @@ from claims.services.slices import obtainable
 from claims.views.desk.amounts import amount, least_memory, scheduled
 from claims.views.desk.into import Option
 from claims.wish import MAX_COUNT, WHOLE, ClassFacts, Mode, mode_closed, mode_of
+from claims.wish.facts import CAPACITY, PARTS
 from gpuinventory.gpuclasses import Numbers, Offer
 from gpuinventory.selectors.gpuclasses import class_numbers
 from gpuinventory.selectors.held import Held
@@ -52,7 +53,7 @@ def much(seen: Preview, fleet: Held) -> dict[str, Any]:
     mode = mode_of(values)
     return {
         "mode": mode,
-        "modes": tuple(_mode(facts, each, chosen=each is mode) for each in Mode),
+        "modes": tuple(_mode(facts, each, seen.bounds.lacking, chosen=each is mode) for each in Mode),
         "sizes": tuple(_sizes(facts.offer, mode)),
         "profiles": tuple(_profiles(seen, facts, fleet, mode)),
         "share": _share(values.get("share", ""), mode),
@@ -80,16 +81,17 @@ def _known(facts: ClassFacts) -> bool:
     return facts.offer is None or facts.offer.share is not None
 
 
-def _mode(facts: ClassFacts, mode: Mode, *, chosen: bool) -> Option:
+def _mode(facts: ClassFacts, mode: Mode, lacking: Mapping[str, str], *, chosen: bool) -> Option:
     """One mode; one that is chosen stays open, so that nobody has to guess what was sent."""
     title, text = _MODES[mode]
     if mode is Mode.WHOLE and facts.offer is not None and not facts.offer.wholes:
         title, text = _ANY_SLICE
     if mode is Mode.SHARE:
         text = f"{text} {enforced(facts)}"
-    refusal = mode_closed(facts, mode)
-    why = say(refusal).why if refusal and not chosen else ""
-    return Option(value=mode, title=title, text=text, chosen=chosen, closed=why)
+    refusal, why = mode_closed(facts, mode), lacking.get(CAPACITY, "") if mode in PARTS else ""
+    if refusal and not why:
+        why = say(refusal).why
+    return Option(value=mode, title=title, text=text, chosen=chosen, closed="" if chosen else why)
 
 
 def _sizes(offer: Offer | None, mode: Mode) -> Iterator[Choice]:

@@ -11,6 +11,7 @@ from claims.services.picks import attributes, taints
 from claims.services.preview import Preview
 from claims.views.desk.fields import Field, Fields, field, numbers_of
 from claims.wish import LISTS, ConstraintKind, Toleration, numbers_given
+from claims.wish.facts import TAINTS
 from dra.objects import DeviceToleration
 from dra.taints import tolerates
 from gpuinventory.gpuclasses import AttributeSeen, GPUClassView, TaintSeen
@@ -78,6 +79,7 @@ def tolerations(seen: Preview, fields: Fields, fleet: Held) -> dict[str, Any]:
         "operators": OPERATORS,
         "effects": EFFECTS,
         "taints": [_pick(each, seen, given) for each in known[:MOST_PICKS]],
+        "tolerations_closed": seen.bounds.lacking.get(TAINTS, ""),
         "more_taints": max(len(known) - MOST_PICKS, 0),
         **_folded(TOLERATION, seen, fields),
     }
