@@ -6,6 +6,8 @@ import re
 import subprocess
 from pathlib import Path
 
+from benchmarks.__main__ import names
+
 ROOT = Path(__file__).parents[2]
 HOUSES = ("dra", "portal", "gpuinventory", "claims", "nodedriver", "simulator")
 # Folders of somebody's machine, and hosts of package registries; written in parts, so that this file is no find itself.
@@ -43,6 +45,12 @@ def test_the_readme_names_the_two_commands_and_make_has_them() -> None:
     for word in ("demo", "test"):
         assert f"make {word}" in readme
         assert re.search(rf"^{word}:", makefile, re.MULTILINE)
+
+
+def test_help_names_every_benchmark() -> None:
+    listed = re.search(r"make bench NAME=(\S+)", (ROOT / "Makefile").read_text())
+    assert listed is not None
+    assert set(names()) <= set(listed[1].split("|"))
 
 
 def test_no_text_carries_the_paths_of_a_machine_or_a_registrys_host() -> None:
