@@ -12,14 +12,18 @@ from claims.wish.values import Mode
 from dra.errors import InvalidQuantityError
 from dra.quantity import parse_quantity
 
-_TELLING = ("mode", "profile", "slots", "share")  # what says a mode
+_TELLING = ("profile", "slots", "share")  # what says a mode where none is named
 
 
 def settled(reading: Reading, facts: ClassFacts) -> tuple[tuple[str, str], ...]:
-    """The pairs to be added to the address, none where nothing is left open."""
+    """The pairs to be added to the address, none where nothing is left open.
+
+    Whole is what a form says before anything was chosen, so it is no choice against a class that is not given whole.
+    """
     values = reading.values
     offered = offered_mode(facts)
-    added = {"mode": str(offered)} if offered and not any(values.get(key) for key in _TELLING) else {}
+    chosen = any(values.get(key) for key in _TELLING) if not values.get("mode") else values["mode"] != Mode.WHOLE
+    added = {"mode": str(offered)} if offered and not chosen and mode_of(values) is not offered else {}
     if mode_of({**values, **added}) is Mode.SLICE and not values.get("profile"):
         profile = smallest_profile(facts, values)
         added |= {"profile": profile} if profile else {}

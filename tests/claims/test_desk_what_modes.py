@@ -80,7 +80,7 @@ def test_a_mode_that_the_class_does_not_give_is_refused_in_an_address(as_alice: 
     ("mode", "query", "said"),
     [
         ("whole", "&mode=share&share=50", "It is for whole devices only."),
-        ("share", "&mode=whole", "It is for shares only."),
+        ("share", "&mode=slice&profile=1g.10gb", "It is for shares only."),
         ("slice", "&mode=share&share=50", "It is for slices only."),
     ],
 )
@@ -99,6 +99,8 @@ def test_an_address_without_a_mode_gets_the_one_of_the_class(as_alice: Client) -
     share = as_alice.get(f"{address}&class=shares").content.decode()
     assert "Each pod gets 50 % of one device of shares" in words(share)
     assert modes(share)["share"].startswith("+ ")
+    clicked = words(as_alice.get(f"{address}&class=parts&mode=whole&share=50").content.decode())
+    assert "Each pod gets 1 slice 1g.10gb of parts" in clicked
 
 
 def test_all_of_a_device_is_a_share_of_it(as_alice: Client) -> None:
