@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import pytest
+import urllib3
 from kubernetes.client import Configuration
 
 from dra.kube import requests
-from dra.kube.client import KubeClient
+from dra.kube.client import KubeClient, _date_of
 from dra.kube.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -50,6 +53,31 @@ def test_an_object_is_made_and_read(client: KubeClient, made: str) -> None:
 
     assert found.metadata.name == made
     assert found.metadata.uid
+
+
+def test_the_server_s_clock_is_told_by_its_answers(client: KubeClient) -> None:
+    assert client.server_time() is None
+    client.send(requests.read("/version"))
+    first = client.server_time()
+    assert first is not None
+    assert abs((first - datetime.now(UTC)).total_seconds()) < 2  # it runs on this machine
+    time.sleep(0.3)
+    later = client.server_time()
+    assert later is not None
+    assert 0.2 < (later - first).total_seconds() < 2  # it goes on without another answer
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({"Date": "Mon, 30 Nov 2026 09:00:00 GMT"}, "2026-11-30T09:00:00.500000+00:00"),
+        ({"Date": "soon"}, None),
+        ({}, None),
+    ],
+)
+def test_a_proxy_may_tell_no_date(headers: dict[str, str], expected: str | None) -> None:
+    told = _date_of(urllib3.HTTPResponse(headers=headers))
+    assert (told and told[0].isoformat()) == expected
 
 
 def test_a_dry_run_makes_nothing(client: KubeClient) -> None:
