@@ -5,12 +5,15 @@ from __future__ import annotations
 from urllib.parse import quote_plus
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
+from pytest_django.live_server_helper import LiveServer
 
+from portal.models import User
 from tests.browser import Looks
 from tests.claims.rows import CEL, KEY, QUERY, device_class, put, quota
 from tests.claims.test_desk_advanced import PRODUCT, priority_class, tainted
 from tests.gpuinventory.fleet import claim, device
+from tests.portal_fixtures import signed_in
 
 pytestmark = [pytest.mark.usefixtures("fleet"), pytest.mark.django_db(transaction=True)]
 ADDRESS = f"/request/?{QUERY}&form={KEY}"
@@ -110,3 +113,22 @@ def test_a_taint_is_tolerated_by_its_link_and_the_page_stays_there(as_browser: P
     as_browser.locator("#tolerations").get_by_role("link", name="Tolerate").click()
     expect(as_browser.locator("#tolerations")).to_contain_text("Accepts gpu.portico.dev/xid=48:NoSchedule.")
     expect(as_browser.locator("#fit")).to_contain_text("Fits now on 1 node")
+
+
+def test_rows_are_added_without_javascript(browser: Browser, live_server: LiveServer, alice: User) -> None:
+    context = browser.new_context(base_url=live_server.url, java_script_enabled=False)
+    value = signed_in(alice).cookies["sessionid"].value
+    context.add_cookies([{"name": "sessionid", "value": value, "url": live_server.url}])
+    page = context.new_page()
+    page.goto(ADDRESS)
+    for part in ("otherwise", "conditions", "plans"):
+        page.locator(f"#{part} summary").click()
+    page.get_by_label("GPU class of alternative 1").select_option("slices")
+    page.get_by_role("textbox", name="Condition 1").fill("true")
+    page.get_by_label("Of no use after").fill("2099-12-31")
+    page.get_by_role("button", name="Update the preview").click()
+    expect(page.get_by_label("GPU class of alternative 2")).to_be_visible()
+    expect(page.get_by_label("Condition 2")).to_be_visible()
+    expect(page.locator("#text-template")).to_contain_text("firstAvailable")
+    assert "until=2099-12-31" in page.url
+    context.close()

@@ -49,6 +49,17 @@ def test_a_row_asks_only_what_its_mode_reads(as_alice: Client) -> None:
     assert value_of(html, "alt.3.count") is None
 
 
+def test_memory_is_a_floor_of_whole_devices_and_a_bound_of_shares(as_alice: Client) -> None:
+    said = words(alternatives(as_alice, "&alt.1.class=h100-shared&alt.2.class=h100-shared&alt.2.mode=share"))
+    assert "Memory, at least of alternative 1" in said
+    assert "Memory, at most of alternative 2" in said
+
+
+def test_a_class_that_is_not_there_is_said_beside_other_mistakes(as_alice: Client) -> None:
+    html = alternatives(as_alice, "&alt.1.class=nothing&count=0", status=422)
+    assert "The cluster has no GPU class of that name." in words(html)
+
+
 def test_seven_are_the_most_and_an_eighth_is_refused_in_its_row(as_alice: Client) -> None:
     seven = "".join(f"&alt.{number}.class=h100-shared" for number in range(1, 8))
     assert value_of(alternatives(as_alice, seven), "alt.8.class") is None

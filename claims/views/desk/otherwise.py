@@ -25,6 +25,7 @@ from gpuinventory.selectors.held import Held
 ALT: Final = "alt"
 _MODES: Final = {Mode.WHOLE: "Whole", Mode.SLICE: "Slice", Mode.SHARE: "Share", Mode.TIMESLICED: "Time-sliced"}
 _PARTS: Final = LISTS[ALT][0]
+_UNKNOWN: Final = "The cluster has no GPU class of that name"
 _READS: Final[Mapping[Mode, tuple[str, ...]]] = {
     Mode.WHOLE: ("count", "memory"),
     Mode.SLICE: ("count", "profile"),
@@ -55,6 +56,7 @@ class Row:
     classes: tuple[Option, ...]
     modes: tuple[Option, ...]
     inputs: tuple[Field, ...]
+    memory_bound: str
     profiles: tuple[Option, ...]
     room: str
     alone: str
@@ -100,8 +102,9 @@ def _row(number: int, around: _Around, alone: int | None) -> Row:
         classes=tuple(_classes(own["class"].value, around)),
         modes=tuple(_modes(view, mode)) if named else (),
         inputs=tuple(_inputs(own, mode)) if named else (),
+        memory_bound="at most" if mode is Mode.SHARE else "at least",
         profiles=tuple(_profiles(view, own["profile"].value)),
-        room=room_words(class_numbers(fleet, view)) if view else "",
+        room=room_words(class_numbers(fleet, view)) if view else _UNKNOWN if named else "",
         alone="" if alone is None else _alone(alone),
         up=_up(reading, number) if named else "",
         without=_without(reading, number) if named else "",
@@ -122,7 +125,8 @@ def _mode(values: Mapping[str, str], prefix: str) -> Mode:
 
 def _inputs(own: Mapping[str, Field], mode: Mode) -> Iterator[Field]:
     """The fields of the mode, and any other with a fault."""
-    yield from (own[part] for part in _PARTS[2:] if part in _READS[mode] or own[part].error)
+    yield from (own[part] for part in _READS[mode])
+    yield from (own[part] for part in _PARTS[2:] if part not in _READS[mode] and own[part].error)
 
 
 def _classes(chosen: str, around: _Around) -> Iterator[Option]:
