@@ -8,8 +8,7 @@
 
   /* From the first key until a preview of the last one is there, the old preview can't be created. */
   function hold() {
-    const button = document.getElementById("create-button");
-    if (button) button.disabled = true;
+    for (const button of document.querySelectorAll("#create-button, #validate-button")) button.disabled = true;
   }
 
   /* What a person reads off the preview, or will, since it was asked for. */
