@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.cluster import build
 from tests.cluster.chart import ServiceAccounts, apply_roles
@@ -15,6 +16,7 @@ from tests.journeys.embedded import Demo, running, stand_still
 from tests.journeys.overlay import IMAGE
 
 DRIVER_NAME = "gpu.deckhouse.io"
+expect.set_options(timeout=30_000)  # a machine that runs a whole cluster beside is slow
 TEAMS = {"ml-team": ["ml-team"], "inference-team": ["inference-team"]}
 SYSTEM = "portico-system"
 PREFIX = "portico:"
