@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from claims.services.fit.claim import claim_of
 from claims.services.preview import Preview
+from claims.wish import Owner
 from dra.errors import InvalidQuantityError
 from dra.extended import charges
 from dra.objects import ResourceQuota
@@ -48,7 +49,9 @@ def quota_charges(seen: Preview, held: Held) -> tuple[Charge, ...]:
     """Every charge on a quota of the namespace, those over their limit first. One query."""
     if seen.files is None or seen.wish is None:
         return ()
-    adds = {**charges(claim_of(seen.files).spec, held.snapshot.classes.values()), TEMPLATE_COUNT_KEY: 1}
+    adds = charges(claim_of(seen.files).spec, held.snapshot.classes.values())
+    if seen.wish.owner is Owner.OWN:
+        adds |= {TEMPLATE_COUNT_KEY: 1}
     found = [each for quota in resource_quotas(seen.wish.namespace) for each in _charges(quota, adds)]
     return tuple(sorted(found, key=lambda each: not each.over))
 

@@ -51,6 +51,14 @@ def test_a_full_count_of_templates_refuses_the_template_itself(as_alice: Client)
     assert "The API server will refuse this template: gpu-quota allows 3, 3 are charged" in strip(as_alice)
 
 
+def test_a_claim_that_pods_share_is_charged_itself_and_makes_no_template(as_alice: Client) -> None:
+    put("ResourceQuota", quota({CLASS_KEY: "8", TEMPLATES: "0"}, {CLASS_KEY: "8"}))
+    said = strip(as_alice, "&claim=shared")
+    assert "8 of 8 are charged; this claim adds 1: 9 of 8" in said
+    assert "The API server will refuse this claim: gpu-quota allows 8" in said
+    assert TEMPLATES not in said
+
+
 def test_what_is_over_comes_first(as_alice: Client) -> None:
     put("ResourceQuota", quota({CLASS_KEY: "9"}, {}, name="a-wide"), quota({CLASS_KEY: "0"}, {}, name="b-narrow"))
     said = strip(as_alice)
