@@ -7,6 +7,7 @@ serve. Linux alone, since memory is read from /proc.
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -69,9 +70,16 @@ def startproject(folder: Path) -> tuple[float, float]:
     subprocess.run([programs / "django-admin", "startproject", "empty", folder], check=True)
     manage = [str(programs / "python"), str(folder / "manage.py")]
     subprocess.run([*manage, "migrate", "--verbosity=0"], check=True)
-    with started([*manage, "runserver", "--noreload", "127.0.0.1:18999"], folder, folder / "log") as process:
-        await_page("http://127.0.0.1:18999/", process)
+    place = f"127.0.0.1:{free_port()}"
+    with started([*manage, "runserver", "--noreload", place], folder, folder / "log") as process:
+        await_page(f"http://{place}/", process)
         return time.monotonic() - begin, memory_of(process.pid)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def demo(checkout: Path) -> tuple[float, float]:
@@ -99,7 +107,8 @@ def started(command: Sequence[str], folder: Path, log: Path) -> Iterator[subproc
     try:
         yield process
     finally:
-        os.killpg(process.pid, signal.SIGTERM)  # make alone would wait for its children
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGTERM)  # make alone would wait for its children
         process.wait(60)
 
 

@@ -75,7 +75,7 @@ def test_the_portal_writes_templates_as_a_person_of_the_team(server: ApiServer) 
         (ANN, CLAIM_TEMPLATES.replace("/ml/", "/other/")),  # a namespace that is no team's
         (("portico:ann", "system:masters"), CLAIM_TEMPLATES),
         (("system:serviceaccount:kube-system:admin",), CLAIM_TEMPLATES),
-        (ANN, "/apis/resource.k8s.io/v1/namespaces/ml/resourceclaims"),  # a verb that the portal does not use
+        (ANN, "/api/v1/namespaces/ml/pods"),  # a kind that the portal does not write
     ],
 )
 def test_the_portal_writes_nothing_else(server: ApiServer, person: tuple[str, ...], path: str) -> None:
