@@ -1,8 +1,8 @@
 """A mixed fleet of hollow nodes for the corpus of wishes: our own inventory's slices, and foreign drivers' by facts.
 
 Values and one function that makes them in a cluster. Foreign devices carry the names that their drivers publish. What
-stands in a pod's way is there too: a cordoned node, a tainted one, tainted cards, a pool that lacks a slice, a driver
-whose devices lack what a class reads.
+stands in a pod's way is there too: a cordoned node, a tainted one, one without CPU, tainted cards, a pool that lacks a
+slice, a driver whose devices lack what a class reads.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ OUR_NODES: Final[Mapping[str, tuple[str, int]]] = {
 }
 CORDONED: Final = ("h100-shut", "l4-shut")
 KEPT: Final = "h100-kept"  # its taint keeps pods away
-FOREIGN_NODES: Final = ("nvidia-1", "nvidia-torn", "amd-1", "intel-1", "hami-1", "slots-1", "npu-1", "npu-2")
+FOREIGN_NODES: Final = ("nvidia-1", "nvidia-torn", "amd-1", "intel-1", "hami-1", "npu-1", "npu-2")
+BUSY: Final = "slots-1"  # half a CPU is left
 
 
 def _texts(**attributes: str) -> dict[str, Any]:
@@ -194,4 +195,5 @@ def make_fleet(cluster: Cluster, nodes: HollowNodes) -> None:
     nodes.make([name for name in OUR_NODES if name not in CORDONED], ours)
     nodes.make(CORDONED, ours, cordoned=True)
     nodes.make(FOREIGN_NODES, foreign_slices)
+    nodes.make([BUSY], foreign_slices, cpu="500m")
     cluster.kubectl("taint", "node", KEPT, "example.com/kept=yes:NoSchedule")

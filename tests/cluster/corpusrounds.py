@@ -48,7 +48,8 @@ class Run:
         seconds = sorted(each.seconds for each in (*self.tried, *self.followed))
         return (
             f"{len(self.tried)} wishes {dict(outcomes)}, {len(self.followed)} that followed from them; "
-            f"created to scheduled: median {seconds[len(seconds) // 2]:.2f} s, most {seconds[-1]:.2f} s"
+            f"created to scheduled: median {seconds[len(seconds) // 2]:.2f} s, most {seconds[-1]:.2f} s; "
+            f"{self.stage.restarts} times only a restarted scheduler agreed"
         )
 
     def _play_one(self, wish: Wish) -> Tried | None:

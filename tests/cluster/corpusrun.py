@@ -7,7 +7,7 @@ disagreement is a text with both sides; it is never mended here.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -65,13 +65,15 @@ class Tried:
 
 @dataclass(slots=True)
 class Stage:
-    """Who asks and who looks."""
+    """Who asks and who looks. `restarts` counts how often only a scheduler with a fresh memory agreed."""
 
     user: User
     member: Member
     admin: Api
     pods: PodWatch
     following: Following
+    restart_scheduler: Callable[[], None]
+    restarts: int = 0
     kept: list[Tried] = field(default_factory=list)
 
     def seen(self, query: str) -> Preview:
@@ -98,10 +100,18 @@ class Stage:
         except ApiError as error:
             return (), f"{query}\n  the form gave files that the cluster refuses: {error}"
         expected = expectation(wish, said)
-        pods = self.pods.wait(wish.name, lambda now: expected.met(now) or _over(expected, now), SECONDS)
+        pods = self._awaited(wish, expected)
+        if expected.bound and not expected.met(pods):
+            # A scheduler may remember what no claim holds any more: one that has just read the cluster does not.
+            self.restart_scheduler()
+            self.restarts += 1
+            pods = self._awaited(wish, expected)
         if expected.met(pods):
             return pods, ""
         return pods, "\n  ".join((*_fault(query, said, expected, pods), *self._in_use(expected.nodes)))
+
+    def _awaited(self, wish: Wish, expected: Expected) -> Pods:
+        return self.pods.wait(wish.name, lambda now: expected.met(now) or _over(expected, now), SECONDS)
 
     def _in_use(self, nodes: Iterable[str]) -> Iterator[str]:
         """What claims hold on these nodes, for whoever looks into a disagreement."""

@@ -80,6 +80,8 @@ def first_wishes(namespace: str) -> Iterator[Wish]:
     for number, (name, count) in enumerate(counts.items()):
         yield Wish(namespace=namespace, name=f"first-{number}", device_class=name, count=count)
     yield Wish(namespace=namespace, name="first-share", device_class="a100", share=25)
+    scaled: dict[str, Any] = {"workload": Workload.DEPLOYMENT, "autoscale": (1, 4)}  # it asks for a CPU a pod
+    yield Wish(namespace=namespace, name="first-cpu", device_class="slots", slots=1, **scaled)
     fails = f'device.attributes["{NPU}"].model == "two"'  # one of them has no such attribute
     yield Wish(namespace=namespace, name="first-fails", device_class="npu", count=3, cel=(fails,))
 

@@ -20,7 +20,7 @@ SLICES = "/apis/resource.k8s.io/v1/resourceslices"
 
 type Slices = Callable[[str], Sequence[Mapping[str, Any]]]
 
-_CAPACITY = {"cpu": "64", "memory": "512Gi", "pods": "250", "ephemeral-storage": "1Ti"}
+_CAPACITY = {"memory": "512Gi", "pods": "250", "ephemeral-storage": "1Ti"}
 
 
 @dataclass(slots=True)
@@ -30,16 +30,18 @@ class HollowNodes:
     cluster: Cluster
     _made: list[str] = field(default_factory=list)
 
-    def make(self, names: Iterable[str], slices: Slices | None = None, *, cordoned: bool = False) -> None:
+    def make(
+        self, names: Iterable[str], slices: Slices | None = None, *, cordoned: bool = False, cpu: str = "64"
+    ) -> None:
         """Make these nodes, with the ResourceSlices that `slices` gives for each name, and wait until all are Ready.
 
-        A cordoned node is shown everywhere and gets no pod.
+        A cordoned node is shown everywhere and gets no pod. `cpu` is what pods can request there.
         """
         wanted = list(names)
         self._made += wanted
 
         def make_one(api: Api, name: str) -> None:
-            api.call("POST", NODES, _node(name, cordoned=cordoned))
+            api.call("POST", NODES, _node(name, cordoned=cordoned, cpu=cpu))
             api.call("POST", LEASES, _lease(name))
             for slice_ in slices(name) if slices else ():
                 api.call("POST", SLICES, slice_)
@@ -88,19 +90,20 @@ def _delete(api: Api, path: str) -> None:
             raise
 
 
-def _node(name: str, *, cordoned: bool) -> dict[str, Any]:
+def _node(name: str, *, cordoned: bool, cpu: str) -> dict[str, Any]:
     spec: dict[str, Any] = {}
     if cordoned:
         # What `kubectl cordon` leads to; the node controller would add the taint a moment later.
         taint = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
         spec = {"unschedulable": True, "taints": [taint]}
+    capacity = {"cpu": cpu, **_CAPACITY}
     ready = {"type": "Ready", "status": "True", "reason": "Hollow", "message": "a Node without a kubelet"}
     return {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
         "spec": spec,
-        "status": {"capacity": _CAPACITY, "allocatable": _CAPACITY, "conditions": [ready]},
+        "status": {"capacity": capacity, "allocatable": capacity, "conditions": [ready]},
     }
 
 

@@ -67,16 +67,24 @@ def stage(cluster: Cluster, accounts: ServiceAccounts, alice: User) -> Iterator[
         PodWatch(watching) as pods,
         Following(worker) as following,
     ):
-        yield Stage(alice, Member(hers, NAMESPACE), admin, pods, following)
+        yield Stage(alice, Member(hers, NAMESPACE), admin, pods, following, lambda: restart_scheduler(cluster))
+
+
+def restart_scheduler(cluster: Cluster) -> None:
+    """The same program with nothing in memory but what it reads anew."""
+    cluster.stop_program("kube-scheduler")
+    cluster.start_program("kube-scheduler")
 
 
 def test_what_the_panel_says_is_what_the_scheduler_does(stage: Stage) -> None:
     run = Run(stage, Random(SEED))
     drawn = wishes(NAMESPACE, SEED)
     run.play(first_wishes(NAMESPACE))
+    assert [each.wish for each in run.tried] == list(first_wishes(NAMESPACE))  # the form refuses none of them
     while len(run.tried) < SIZE:
         run.play(islice(drawn, ROUND))
     print(run.report())
     assert not run.faults, "\n\n".join(run.faults)
+    assert stage.restarts <= len(run.tried) // 50
     assert {each.said.outcome for each in run.tried} == set(Outcome)
     assert {feature for each in run.tried for feature in features_of(each.wish)} == set(FEATURES)
