@@ -5,7 +5,7 @@ It decides nothing: what fits is said by `claims.services.fit`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -20,7 +20,7 @@ from claims.views.fitwords import (
     step_words,
     warning_words,
 )
-from claims.wish import Wish
+from claims.wish import Wish, numbers_given
 from dra.advice.explanation import DeviceRequestExplanation, Miss, Step, StepKind, WarningCode
 from portal.badge import Badge
 
@@ -80,14 +80,14 @@ class Panel:
     as_of: datetime | None
 
 
-def panel(fit: Fit | None, wish: Wish | None) -> Panel | None:
-    """The panel of an answer to this wish."""
+def panel(fit: Fit | None, wish: Wish | None, values: Mapping[str, str]) -> Panel | None:
+    """The panel of an answer to this wish, which the form's `values` make."""
     if fit is None or wish is None:
         return None
-    tables = tuple(_table(each, wish) for each in fit.explanation.device_requests)
+    tables = tuple(_table(each, wish, values) for each in fit.explanation.device_requests)
     return Panel(
         badge=_BADGES[fit.outcome],
-        sentence=_sentence(fit, wish),
+        sentence=_sentence(fit, wish, values),
         brief=tuple(row for row in tables[0].rows if row.reached) if tables else (),
         tables=tables,
         proposals=tuple(Link(proposal_words(each), each.query) for each in fit.proposals),
@@ -97,27 +97,28 @@ def panel(fit: Fit | None, wish: Wish | None) -> Panel | None:
     )
 
 
-def _sentence(fit: Fit, wish: Wish) -> str:
+def _sentence(fit: Fit, wish: Wish, values: Mapping[str, str]) -> str:
     match fit.outcome:
         case Outcome.NOW:
             where = f"Fits now on {nodes_words(fit.answer.fitting)}, {_times(fit)}. Best: {fit.answer.best}"
-            return f"{where}, with {choice_words(wish, fit.serving)}." if wish.alternatives else f"{where}."
+            return f"{where}, with {choice_words(wish, fit.serving, values)}." if wish.alternatives else f"{where}."
         case Outcome.POD_LIMITS:
             return f"Devices are free, but {_obstacles(fit)}."
         case Outcome.WAIT:
             return _wait(fit, wish)
         case Outcome.NEVER:
-            return f"Cannot fit, even with nothing in use: {_never(fit, wish)}"
+            return f"Cannot fit, even with nothing in use: {_never(fit, wish, values)}"
         case Outcome.UNKNOWN:
             return f"Not sure: {miss_words(fit.explanation.pools[0])}."
         case Outcome.ABORTED:
             return f"Kubernetes would place such a pod nowhere. Its scheduler stops at: {_abort(fit)}"
 
 
-def choice_words(wish: Wish, number: int) -> str:
-    """A choice among alternatives."""
+def choice_words(wish: Wish, number: int, values: Mapping[str, str]) -> str:
+    """A choice among alternatives, by its number on the form."""
     name = wish.choices[number].device_class if number < len(wish.choices) else ""
-    return f"alternative {number} ({name})" if number else f"the first choice ({name})"
+    given = [0, *numbers_given("alt", values)]
+    return f"alternative {given[number]} ({name})" if 0 < number < len(given) else f"the first choice ({name})"
 
 
 def _wait(fit: Fit, wish: Wish) -> str:
@@ -157,12 +158,13 @@ def _together(fit: Fit) -> str:
     return f" They must be on one node; {bound} {largest.count}."
 
 
-def _never(fit: Fit, wish: Wish) -> str:
+def _never(fit: Fit, wish: Wish, values: Mapping[str, str]) -> str:
     explained = max(fit.explanation.device_requests, key=_nearness, default=None)
     if explained is None:
         return "the cluster has no node with devices."
     number = choice_of(explained.device_request)
-    asked, of = asked_of(wish, number), f"for {choice_words(wish, number)} " if wish.alternatives else ""
+    asked = asked_of(wish, number, values)
+    of = f"for {choice_words(wish, number, values)} " if wish.alternatives else ""
     last = next((step for step in explained.steps if step.evaluated and not step.left), None)
     if last is None:
         return "the devices are there, but not in one place."
@@ -198,12 +200,12 @@ def _warnings(fit: Fit) -> Iterator[str]:
         yield from (f"Numbers may be low: {miss_words(each)}." for each in fit.explanation.pools)
 
 
-def _table(explained: DeviceRequestExplanation, wish: Wish) -> Table:
+def _table(explained: DeviceRequestExplanation, wish: Wish, values: Mapping[str, str]) -> Table:
     seen = explained.steps[0].left + explained.steps[0].fell
     near, number = explained.nearest_miss, choice_of(explained.device_request)
     closest = f"{near.device.device} of {near.device.pool}: {_reasons(near.misses)}" if near else ""
-    rows = tuple(_row(step, asked_of(wish, number), seen) for step in explained.steps)
-    name = choice_words(wish, number) if wish.alternatives else ""
+    rows = tuple(_row(step, asked_of(wish, number, values), seen) for step in explained.steps)
+    name = choice_words(wish, number, values) if wish.alternatives else ""
     return Table(name=f"{name[:1].upper()}{name[1:]}", rows=rows, closest=closest)
 
 

@@ -6,13 +6,13 @@ Pure. A fact that a code carries is said; foreign texts are cut to a length that
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from claims.refusals import quoted
 from claims.services.fit import Change, Proposal
 from claims.views.fitconditions import amount, condition_words
-from claims.wish import Choice, Wish
+from claims.wish import Choice, Wish, numbers_given
 from dra.advice.explanation import AdviceWarning, Code, Facts, Miss, Step, StepKind, WarningCode
 from dra.fleet import PodObstacle, PodRule
 
@@ -84,21 +84,24 @@ _AMOUNTS: Final = ("needed", "left", "value", "requested")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What a device request was made from, which gives its selectors their words. `cel` are the person's own."""
+    """What a device request was made from, which gives its selectors their words. `cel` are the person's own conditions
+    by their number on the form.
+    """
 
     memory: str = ""
     profile: str = ""
-    cel: tuple[str, ...] = ()
+    cel: Mapping[str, int] = field(default_factory=dict)
 
 
 NOTHING_ASKED: Final = Asked()
 
 
-def asked_of(wish: Wish, number: int) -> Asked:
-    """What was asked by that choice, 0 for the first."""
+def asked_of(wish: Wish, number: int, values: Mapping[str, str]) -> Asked:
+    """What was asked by that choice, 0 for the first; `values` are those of the form."""
     choice: Choice = wish.choices[number] if number < len(wish.choices) else wish
     memory = str(choice.memory) if choice.memory else ""
-    return Asked(memory=memory, profile=choice.profile, cel=wish.cel)
+    cel = dict(zip(wish.cel, numbers_given("cel", values), strict=False))
+    return Asked(memory=memory, profile=choice.profile, cel=cel)
 
 
 def miss_words(miss: Miss) -> str:
@@ -119,7 +122,7 @@ def step_words(step: Step, asked: Asked = NOTHING_ASKED) -> str:
 def _selector_words(expression: str, asked: Asked) -> str:
     """A selector is the person's own, was written by the form, or is the GPU class's."""
     if expression in asked.cel:
-        return f"Your condition {asked.cel.index(expression) + 1} holds"
+        return f"Your condition {asked.cel[expression]} holds"
     if asked.memory and f'quantity("{asked.memory}")' in expression:
         return f"It has at least {amount('memory', asked.memory)} of memory"
     if asked.profile and expression.endswith(f'== "{asked.profile}"'):

@@ -84,7 +84,7 @@ def _page(seen: Preview, fields: Fields, refusals: Sequence[Refusal]) -> dict[st
         "largest": _largest(seen),
         "too_large": _too_large(seen),
         "bounds": _BOUNDS,
-        "strategies": tuple(Strategy),
+        "strategies": () if seen.chosen and not seen.chosen.facts.configurable else tuple(Strategy),
     }
 
 
@@ -93,7 +93,7 @@ def _of_fleet(seen: Preview, fields: Fields) -> dict[str, Any]:
     fleet = seen.fleet
     answer = fit(seen, fleet)
     return {
-        "fit": panel(answer, seen.wish),
+        "fit": panel(answer, seen.wish, seen.reading.values),
         **otherwise(seen, fields, fleet, answer),
         **advanced(seen, fields, fleet),
         "charges": quota_charges(seen, fleet),

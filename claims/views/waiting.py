@@ -15,4 +15,4 @@ def waiting(view: RequestView, again: Preview) -> Panel | None:
     `again` is the preview of the request's own query.
     """
     own = sum(claim.state is ClaimState.WAITING_FOR_DEVICES for claim in view.claims)
-    return panel(fit(again, again.fleet, own=own), again.wish) if own else None
+    return panel(fit(again, again.fleet, own=own), again.wish, again.reading.values) if own else None

@@ -297,3 +297,12 @@ def test_what_is_allocated_changes_no_answer_about_what_is_published(as_alice: C
     before = condition("true", None, held.current().snapshot).check
     put("ResourceClaim", claim("inference-team", "held", [device("node-1", "gpu-0")], pods=["p"]))
     assert condition("true", None, held.current().snapshot).check is before
+
+
+def test_a_way_of_sharing_is_offered_only_where_the_driver_takes_it(as_alice: Client) -> None:
+    assert value_of(form_page(as_alice), "strategy") == ""
+    put("DeviceClass", device_class("amd", 'device.driver == "gpu.amd.com"'))
+    assert value_of(form_page(as_alice, "&class=amd"), "strategy") is None
+    refused = form_page(as_alice, "&class=amd&strategy=MPS", status=422)
+    assert "Their driver gpu.amd.com takes no GpuConfig" in words(refused)
+    assert 'id="field-strategy"' in refused

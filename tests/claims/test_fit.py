@@ -235,7 +235,7 @@ def test_amounts_of_a_capacity_are_said_in_their_unit() -> None:
 def test_a_condition_of_the_form_is_said_in_words_and_another_by_its_number() -> None:
     step = Step(kind=StepKind.SELECTOR, index=1, evaluated=True, left=1, fell=0, facts={"expression": FLOOR})
     assert fitwords.step_words(step, Asked(memory="40Gi")) == "It has at least 40 GiB of memory"
-    assert fitwords.step_words(step, Asked(memory="80Gi", cel=("true", FLOOR))) == "Your condition 2 holds"
+    assert fitwords.step_words(step, Asked(memory="80Gi", cel={"true": 1, FLOOR: 2})) == "Your condition 2 holds"
     assert fitwords.step_words(step, Asked(memory="80Gi")) == "It is of the GPU class"
     facts: Facts = {
         "expression": 'has(device.attributes[device.driver].p) &&\ndevice.attributes[device.driver].p == "1g.10gb"'

@@ -99,7 +99,7 @@ def test_the_alternative_that_has_to_change_is_named(as_alice: Client) -> None:
     said = words(html)
     assert "for the first choice (physical-gpu) no node has 3 of these." in said
     assert "The first choice (physical-gpu): 52 devices seen" in said
-    assert "Alternative 1 (h100-shared): 52 devices seen" in said
+    assert "Alternative 2 (h100-shared): 52 devices seen" in said
     assert "2 instead of 3: fits on 1 node" in said
     assert "Alternative 2: 2 instead of 3: fits on 1 node" in said
     assert [added(each).get("alt.2.count") for each in proposed(html)][:2] == ["3", "2"]
@@ -153,3 +153,7 @@ def test_two_threads_that_ask_at_once_get_the_same(db: None) -> None:
     for each in threads:
         each.join()
     assert got == ["x"] * 4
+
+
+def test_a_condition_is_named_by_its_number_on_the_form(as_alice: Client) -> None:
+    assert "Your condition 3 holds" in words(panel(as_alice, "&cel.3=true"))
