@@ -18,6 +18,7 @@ from claims.refusals import Code, RefusalError, refuse
 from claims.services.paste import paste
 from claims.services.preview import preview
 from claims.views import formnumber, formpage
+from claims.views.desk.first import first_values
 from claims.views.door import WRONG_VALUE
 from portal.http import SignedInRequest, current_namespace, signed_in
 from portal.selectors import namespaces_of
@@ -65,8 +66,13 @@ def guest(request: SignedInRequest, status: int) -> HttpResponse:
 
 
 def _numbered(request: SignedInRequest) -> HttpResponse:
-    """The same address with a number for this form, in the person's current namespace if the address names none."""
+    """The same address with a number for this form, and with what it lacks to begin with."""
+    given = dict(request.GET.items())
+    namespace = str(given.setdefault("ns", current_namespace(request)))
+    added = {"ns": namespace}
+    if namespace in namespaces_of(request.user):
+        added |= first_values(namespace, {key: str(value) for key, value in given.items()})
     query = request.GET.copy()
-    query[formnumber.PARAMETER] = formnumber.new()
-    query.setdefault("ns", current_namespace(request))
+    for key, value in (added | {formnumber.PARAMETER: formnumber.new()}).items():
+        query[key] = value
     return HttpResponseRedirect(f"{reverse('claims:form')}?{query.urlencode()}")

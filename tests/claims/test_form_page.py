@@ -53,6 +53,7 @@ def test_a_form_without_a_number_gets_one_and_keeps_everything_else(as_alice: Cl
     query = parse_qs(urlsplit(answer["Location"]).query)
     (key,) = query.pop("form")
     assert len(key) == 16
+    assert query.pop("name") == ["physical-gpu-job"]
     assert query == {"class": ["physical-gpu"], "theme": ["mine"], "ns": ["ml-team"]}
 
 

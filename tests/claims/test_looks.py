@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.usefixtures("fleet"), pytest.mark.django_db(transactio
 
 
 def test_the_form_while_it_lacks_something(as_browser: Page, looks: Looks) -> None:
-    as_browser.goto("/request/")
+    as_browser.goto(f"/request/?ns=ml-team&form={KEY}")
     looks.at(as_browser, "request-empty")
 
 
@@ -198,7 +198,7 @@ def test_everything_works_without_javascript(browser: Browser, live_server: Live
     page = context.new_page()
     page.goto("/request/")
     page.get_by_label("Name", exact=True).fill("reranker")
-    page.get_by_label("h100-shared").check()
+    page.get_by_role("radio", name="h100-shared").check()
     page.get_by_role("radio", name="Share A percentage").check()
     page.get_by_label("Share, in percent").fill("25")
     page.get_by_role("button", name="Update the preview").click()
