@@ -14,6 +14,7 @@ from claims.manifests import File
 from claims.views.highlight import yaml
 
 _MEDIA: Final = {"yaml": "application/yaml", "md": "text/markdown; charset=utf-8", "py": "text/x-python; charset=utf-8"}
+_MOST_MARKED: Final = 50_000  # characters
 _START: Final = "To start from: put your own image in."
 # By the name of the file: its tab, and what to know of it.
 _WORDS: Final[Mapping[str, tuple[str, str]]] = {
@@ -58,8 +59,9 @@ class ShownFile:
 
     @property
     def html(self) -> SafeString:
-        """The text, escaped; of YAML with its parts marked for CSS."""
-        return yaml(self.file.text) if self.file.name.endswith(".yaml") else escape(self.file.text)
+        """The text, escaped; of YAML with its parts marked for CSS, which takes long for long texts."""
+        marked = self.file.name.endswith(".yaml") and len(self.file.text) <= _MOST_MARKED
+        return yaml(self.file.text) if marked else escape(self.file.text)
 
 
 def shown(files: Iterable[File]) -> tuple[ShownFile, ...]:

@@ -188,6 +188,15 @@ def test_a_text_of_another_alphabet_stays_what_it_is(as_alice: Client) -> None:
     assert 'владелец": "数据团队"' in code_of(html)["text-workload"].replace("владелец:", 'владелец":')
 
 
+def test_a_manifest_of_nearly_a_megabyte_is_shown_as_it_will_be(as_alice: Client) -> None:
+    notes = "".join(f"    k{number}: {'x' * 100}\n" for number in range(8500))
+    text = POD.replace("{name: mine}", f"\n  name: mine\n  annotations:\n{notes}")
+    query = urlsplit(pasted(as_alice, text)["Location"]).query
+    shown = code_of(as_alice.get(f"/request/?{query}").content.decode())["text-workload"]
+    assert shown.encode() == as_alice.get(f"/request/workload.yaml?{query}").content
+    assert shown.count("\n") > 8500
+
+
 @pytest.mark.parametrize("manifest", ["x", "0" * 64, "../../etc/passwd", "Ж" * 64])
 def test_an_address_that_names_none_is_answered_in_words(as_alice: Client, manifest: str) -> None:
     answer = as_alice.get("/request/", dict(parse_qsl(OWN)) | {"manifest": manifest})
