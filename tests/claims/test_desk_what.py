@@ -126,4 +126,6 @@ def test_bounds_of_a_class_are_said_at_their_fields(as_alice: Client) -> None:
     assert "at least 10Gi and at most 40Gi" in words(form_page(as_alice, "&class=small&memory=60Gi", status=422))
     said = words(form_page(as_alice, "&class=small&share=25", status=422))
     assert "A share of it is 10 to 50 percent, in steps of 10." in said
-    assert 'max="2"' in form_page(as_alice, "&class=small")
+    html = form_page(as_alice, "&class=small&share=20")
+    assert 'max="2"' in html
+    assert "10 to 50 in steps of 10." in words(html)

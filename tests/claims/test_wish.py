@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import date
 from urllib.parse import parse_qsl, urlencode
 
+import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from claims.refusals import Code
@@ -30,6 +32,7 @@ from claims.wish import (
     read,
     write,
 )
+from dra.objects.gpuclass import GPUClassSpec
 from dra.quantity import Format, Quantity, parse_quantity
 
 GIB = 2**30
@@ -114,6 +117,7 @@ KNOWN = (
 )
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])  # a wish has many fields, and the machine may be busy
 @given(WISHES)
 def test_a_wish_survives_its_query(wish: Wish) -> None:
     assert read(write(wish)).wish == wish
@@ -253,3 +257,62 @@ def test_memory_of_unseen_devices_is_not_judged() -> None:
 )
 def test_memory_is_said_rounded_down(amount: int, said: str) -> None:
     assert gib(amount) == said
+
+
+def of_class(**spec: object) -> ClassFacts:
+    """H100 as an administrator bounds it."""
+    text = json.dumps({"title": "H100", "deviceClass": {"name": "h100"}} | spec)
+    return replace(H100, spec=msgspec.json.decode(text, type=GPUClassSpec))
+
+
+@pytest.mark.parametrize(
+    ("spec", "change", "field", "code"),
+    [
+        ({"namespaces": ["ml-infer"]}, {}, "class", Code.CLASS_FOREIGN),
+        ({"state": "paused", "message": "Until Monday."}, {}, "class", Code.CLASS_PAUSED),
+        ({"state": "replaced", "replacedBy": "h200"}, {}, "class", Code.CLASS_REPLACED),
+        ({"count": {"min": 2, "max": 4}}, {"count": 1}, "count", Code.COUNT_CLASS),
+        ({"count": {"max": 4}}, {"count": 5}, "count", Code.COUNT_CLASS),
+        ({"share": {"min": 20, "max": 60, "step": 20}}, {"share": 30}, "share", Code.SHARE_CLASS),
+        ({"share": {"min": 20, "max": 60, "step": 20}}, {"share": 80}, "share", Code.SHARE_CLASS),
+        ({"memory": {"min": "10Gi"}}, {"memory": Quantity.of(9 * GIB)}, "memory", Code.MEMORY_CLASS),
+        ({"memory": {"max": "10Gi"}}, {"memory": Quantity.of(11 * GIB)}, "memory", Code.MEMORY_CLASS),
+        ({"mode": "share", "share": {"max": 50}}, {}, "mode", Code.MODE_OTHER),
+        ({"mode": "slice"}, {"share": 50}, "mode", Code.MODE_OTHER),
+        ({"mode": "whole"}, {"profile": "1g.10gb"}, "mode", Code.MODE_OTHER),
+        ({"mode": "vfio"}, {"slots": 1}, "mode", Code.MODE_OTHER),
+    ],
+)
+def test_what_an_administrator_does_not_give_is_refused(
+    spec: dict[str, object], change: dict[str, object], field: str, code: Code
+) -> None:
+    bounds = replace(BOUNDS, classes={"h100": of_class(**spec)})
+    refusals = judge(replace(WISH, **change), bounds)  # type: ignore[arg-type] # one row changes one field
+    assert [(refusal.field, refusal.code) for refusal in refusals] == [(field, code)]
+
+
+def test_what_an_administrator_gives_is_not_refused() -> None:
+    spec = of_class(namespaces=["ml-train"], mode="share", share={"min": 20, "max": 100, "step": 20})
+    bounds = replace(BOUNDS, classes={"h100": spec})
+    assert judge(replace(WISH, share=40, memory=Quantity.of(30 * GIB)), bounds) == ()
+    assert judge(WISH, bounds) == ()  # all of a device is a share of it
+
+
+def test_bounds_of_an_alternative_are_said_at_its_own_fields() -> None:
+    bounds = replace(BOUNDS, classes={**BOUNDS.classes, "few": replace(of_class(count={"max": 1}), name="few")})
+    wish = replace(WISH, alternatives=(Choice(device_class="any"), Choice(device_class="few", count=2)))
+    assert [refusal.field for refusal in judge(wish, bounds)] == ["alt.2.count"]
+
+
+def test_a_fault_of_a_class_is_said_with_its_cause() -> None:
+    bounds = replace(BOUNDS, classes={"h100": replace(H100, fault="There is no DeviceClass h100.")})
+    (refusal,) = judge(WISH, bounds)
+    assert refusal.code is Code.CLASS_FAULT
+    assert dict(refusal.facts)["fault"] == "There is no DeviceClass h100"
+
+
+def test_a_part_of_a_device_class_has_no_extended_resource() -> None:
+    facts = replace(H100, name="h100.a", named="h100", selectors=("true",), extended_resource="gpu.example.com/h100")
+    wish = replace(WISH, device_class="h100.a", style=Style.EXTENDED)
+    refusals = judge(wish, replace(BOUNDS, classes={"h100.a": facts}))
+    assert [(refusal.field, refusal.code) for refusal in refusals] == [("style", Code.STYLE_PART)]

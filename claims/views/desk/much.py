@@ -57,6 +57,7 @@ def much(seen: Preview, fleet: Held) -> dict[str, Any]:
         "sizes": tuple(_sizes(facts.offer, mode)),
         "profiles": tuple(_profiles(seen, facts, fleet, mode)),
         "share": _share(values.get("share", ""), mode),
+        "share_bounds": facts.spec.share,
         "enforced": enforced(facts),
         "scheduled": scheduled(seen.reading.wish, facts),
         "amount": amount(seen.reading.wish, facts),
