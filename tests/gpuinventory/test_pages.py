@@ -99,7 +99,7 @@ def test_pages_without_anything(as_olga: Client, as_alice: Client) -> None:
 
 def test_the_first_visit_offers_where_to_begin(as_alice: Client, as_gus: Client) -> None:
     page = text(as_alice, "/")
-    for address in ("/request/", "/capacity/", "/gpu-classes/"):
+    for address in ("/request/", "/request/?workload=own", "/capacity/"):
         assert f'<a class="choice" href="{address}">' in page
     assert 'class="choice"' not in text(as_gus, "/")
     ingest("ResourceClaim", seen([claim("ml-team", "notebook", [device("node-a", "gpu-0")], pods=["p"])]))
