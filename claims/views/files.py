@@ -58,6 +58,11 @@ class ShownFile:
         return _WORDS[self.file.name][1]
 
     @property
+    def prose(self) -> bool:
+        """Whether its lines may be broken where the screen ends."""
+        return self.file.name.endswith(".md")
+
+    @property
     def html(self) -> SafeString:
         """The text, escaped; of YAML with its parts marked for CSS, which takes long for long texts."""
         marked = self.file.name.endswith(".yaml") and len(self.file.text) <= _MOST_MARKED
