@@ -6,7 +6,7 @@ Everything follows from a snapshot of the fleet and the GPUClass objects; nothin
 from gpuinventory.gpuclasses.derive import derive, expressions_of
 from gpuinventory.gpuclasses.fleetshapes import FleetShape, shapes_of
 from gpuinventory.gpuclasses.lint import Check, Finding, FindingCode, check
-from gpuinventory.gpuclasses.numbers import Numbers, numbers_of
+from gpuinventory.gpuclasses.numbers import Numbers, numbers_of, open_nodes
 from gpuinventory.gpuclasses.offer import Offer, Part, Portion, offer_of
 from gpuinventory.gpuclasses.published import AttributeSeen, TaintSeen, attributes_of, taints_of
 from gpuinventory.gpuclasses.traits import Traits, keys_of, traits_of
@@ -33,6 +33,7 @@ __all__ = [
     "keys_of",
     "numbers_of",
     "offer_of",
+    "open_nodes",
     "shapes_of",
     "taints_of",
     "traits_of",

@@ -1,9 +1,10 @@
-"""How much of a class can be had: one device or share of it asked of every node. Pure."""
+"""How much of a class can be had: one device or share of it asked of every node that is open to new pods. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 from dra.allocation import Snapshot
 from dra.fleet import Fleet, Wish
@@ -14,12 +15,16 @@ from dra.objects import (
     DeviceRequest,
     DeviceSelector,
     ExactDeviceRequest,
+    Node,
     ObjectMeta,
     ResourceClaim,
     ResourceClaimSpec,
 )
 from gpuinventory.gpuclasses.traits import SHARE
 from gpuinventory.gpuclasses.view import GPUClassView
+
+_OF_KUBERNETES: Final = "node.kubernetes.io/"  # not-ready, unreachable, unschedulable, …
+_CLOSING: Final = frozenset({"NoSchedule", "NoExecute"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +41,27 @@ class Numbers:
     fault: str = ""
 
 
+def open_nodes(snapshot: Snapshot) -> Snapshot:
+    """The same fleet without nodes that take no new pod of people: cordoned, or marked by Kubernetes itself.
+
+    Taints that administrators set are not looked at: workloads of people who may use such nodes tolerate them.
+    """
+    closed = {name for name, node in snapshot.nodes.items() if _is_closed(node)}
+    if not closed:
+        return snapshot
+    nodes = {name: node for name, node in snapshot.nodes.items() if name not in closed}
+    return replace(snapshot, nodes=nodes)
+
+
+def _is_closed(node: Node) -> bool:
+    marks = (each for each in node.spec.taints if each.effect in _CLOSING and each.key.startswith(_OF_KUBERNETES))
+    return node.spec.unschedulable or any(marks)
+
+
 def numbers_of(view: GPUClassView, snapshot: Snapshot, fleet: Fleet, waiting: Mapping[str, int]) -> Numbers:
-    """The numbers of one class; shares of the class's default size are counted where it gives shares only."""
+    """The numbers of one class over the nodes of the snapshot; shares of the class's default size are counted where it
+    gives shares only.
+    """
     answer = fleet.answer(snapshot, Wish(resource_claims=(claim_of(view),)))
     return Numbers(
         free=answer.total.count,

@@ -13,7 +13,7 @@ from dra.allocation import Snapshot
 from dra.errors import DraError
 from dra.kube.requests import GPU_CLASSES
 from dra.objects import GPUClass, decode
-from gpuinventory.gpuclasses import GPUClassView, Numbers, derive, numbers_of
+from gpuinventory.gpuclasses import GPUClassView, Numbers, derive, numbers_of, open_nodes
 from gpuinventory.models import ClusterObject
 from gpuinventory.selectors.held import Held
 
@@ -46,13 +46,13 @@ def catalogue(held: Held) -> Catalogue:
 
 
 def class_numbers(held: Held, view: GPUClassView) -> Numbers:
-    """What is free of the class now; asked once for each snapshot."""
-    known: tuple[Snapshot, dict[GPUClassView, Numbers]] | None = getattr(_KEPT, "numbers", None)
+    """What is free of the class now, on nodes that are open; asked once for each snapshot."""
+    known: tuple[Snapshot, Snapshot, dict[GPUClassView, Numbers]] | None = getattr(_KEPT, "numbers", None)
     if known is None or known[0] is not held.snapshot:
-        known = _KEPT.numbers = (held.snapshot, {})
-    if view not in known[1]:
-        known[1][view] = numbers_of(view, held.snapshot, held.fleet, held.waiting)
-    return known[1][view]
+        known = _KEPT.numbers = (held.snapshot, open_nodes(held.snapshot), {})
+    if view not in known[2]:
+        known[2][view] = numbers_of(view, known[1], held.fleet, held.waiting)
+    return known[2][view]
 
 
 def gpu_class(name: str) -> GPUClass | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import UTC, datetime, timedelta
 
@@ -9,6 +10,7 @@ import pytest
 from django.test import Client
 from pytest_django.fixtures import DjangoAssertNumQueries
 
+from dra.fleet import Wish
 from gpuinventory.kinds import KINDS
 from gpuinventory.selectors import capacity, held, kind_states, revision
 from gpuinventory.services import lease
@@ -53,6 +55,23 @@ def test_the_numbers_follow_a_claim_and_a_node() -> None:
     assert numbers("physical-gpu") == (1, 1, 1, 1)
     ingest("ResourceClaim", seen([claim("inference-team", "embedder", version=2)]))
     assert numbers("physical-gpu") == (2, 2, 1, 1)
+
+
+def test_nodes_that_take_no_new_pod_count_for_nothing(as_gus: Client) -> None:
+    ingest("Node", seen([node_object("node-b", unschedulable=True, version=2)]))
+    now = held.current()
+    assert now.fleet.answer(now.snapshot, Wish(resource_claims=())).fitting == 2  # every node was looked at before
+    assert numbers("physical-gpu") == (1, 1, 1, 1)
+    ingest("Node", seen([tainted("node-b", "node.kubernetes.io/not-ready", 3)]))
+    assert numbers("physical-gpu") == (1, 1, 1, 1)
+    assert "2 nodes" in text(as_gus)
+    ingest("Node", seen([tainted("node-b", "team/only-for-us", 4)]))  # its users' pods tolerate that
+    assert numbers("physical-gpu") == (2, 1, 2, 1)
+
+
+def tainted(name: str, key: str, version: int) -> bytes:
+    node = json.loads(node_object(name, version=version))
+    return json.dumps(node | {"spec": {"taints": [{"key": key, "effect": "NoSchedule"}]}}).encode()
 
 
 @pytest.mark.parametrize("who", ["as_alice", "as_gus"])
