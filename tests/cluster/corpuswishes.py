@@ -29,7 +29,17 @@ from tests.cluster.corpusfleet import AMD, HAMI, INTEL, NPU, NVIDIA, OURS
 
 _OURS: Final = ("h100", "h200", "a100", "l4", "whole")
 _OTHERS: Final = (NVIDIA, "mig.nvidia.com", AMD, INTEL, "links", "ports", "npu", "npu-two", "anything")
-_CLASSES: Final = (*_OURS * 3, *("mig",) * 4, *_OTHERS, *(HAMI,) * 2, *("slots",) * 2)
+# Parts of a DeviceClass that the portal offers by itself: claims name the class and bring a selector on top.
+_PARTS: Final = (
+    "anything.nvidia-h100-80gb-hbm3",
+    "gpu.intel.com.flex-170",
+    "mig.nvidia-h100-80gb-hbm3-3g-40gb",
+    "mig.nvidia-h200-1g-18gb",
+    "npu.two",
+    "whole.nvidia-h200",
+    "whole.nvidia-l4",
+)
+_CLASSES: Final = (*_OURS * 3, *("mig",) * 4, *_OTHERS, *_PARTS, *(HAMI,) * 2, *("slots",) * 2)
 _EXTENDED: Final = ("h100", "a100", "l4", "whole", NVIDIA, AMD, "npu", "links")
 _PROFILES: Final = ("1g.10gb", "1g.10gb", "2g.20gb", "3g.40gb", "7g.80gb", "1g.18gb", "3g.71gb", "1g.10gb+me", "1g.5gb")
 _FLOORS: Final = ("4Gi", "10Gi", "20Gi", "40Gi", "79Gi", "100Gi", "140Gi", "1Ti")
@@ -64,6 +74,7 @@ FEATURES: Final[Mapping[str, Callable[[Wish], object]]] = {
     "memory": lambda wish: wish.memory,
     "several devices": lambda wish: wish.count > 1,
     "several pods": lambda wish: wish.replicas > 1,
+    "part of a class": lambda wish: wish.device_class in _PARTS,
     "autoscaler": lambda wish: wish.autoscale,
     "priority": lambda wish: wish.priority,
 }
@@ -76,7 +87,7 @@ def features_of(wish: Wish) -> set[str]:
 
 def first_wishes(namespace: str) -> Iterator[Wish]:
     """Made by hand: on the empty fleet they bring up each answer of the panel, whatever the seed."""
-    counts = {"a100": 4, "h100": 5, "l4": 4, NVIDIA: 5, "whole": 1}
+    counts = {"a100": 4, "h100": 5, "l4": 4, NVIDIA: 5, "whole": 1, **dict.fromkeys(_PARTS, 1)}
     for number, (name, count) in enumerate(counts.items()):
         yield Wish(namespace=namespace, name=f"first-{number}", device_class=name, count=count)
     yield Wish(namespace=namespace, name="first-share", device_class="a100", share=25)
