@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 
@@ -161,7 +162,9 @@ def test_sync(open_as: Open, alice: User, olga: User, looks: Looks) -> None:
     seen = Capabilities(version="v1.36.4", minor=36, served={"v1": ("resourceslices",)}, gates=gates(), checked_at=now)
     keep(seen)
     page = open_as(alice)
-    page.goto("/sync/")
+    page.goto("/")
+    page.locator("#freshness").click()
+    expect(page).to_have_url(re.compile("/sync/$"))
     expect(page.get_by_text("The cluster's clock is 10 min ahead of the worker's.")).to_be_visible()
     looks.at(page, "sync-full")
     lease.keep("ResourceSlice", "test", now, "1", Measured(changed_at=now, lag=7.0, clock_ahead=0.0))
