@@ -28,7 +28,7 @@ from claims.views.desk.where import where
 from claims.views.files import shown
 from claims.views.fitpanel import panel
 from claims.wish import LABELS, LEAST_SHARE, MAX_COUNT, SHARE_STEP, WHOLE, Strategy, gib, noun, summary
-from portal.http import SignedInRequest, page_or_part
+from portal.http import SignedInRequest, page_or_part, wants_part
 from portal.selectors import namespaces_of
 
 _BOUNDS = {"count": MAX_COUNT, "least": LEAST_SHARE, "step": SHARE_STEP, "whole": WHOLE}
@@ -54,7 +54,7 @@ def show(
 ) -> HttpResponse:
     """The page, or its live part, saying these refusals. `more` is what only some answers show."""
     fields = fields_of(seen, refusals)
-    return page_or_part(
+    response = page_or_part(
         request,
         "claims/request.html",
         "claims/_request_desk.html",
@@ -68,6 +68,9 @@ def show(
         },
         status=status,
     )
+    if request.method == "GET" and wants_part(request):
+        response["HX-Replace-Url"] = f"{request.path}?{seen.reading.query}"
+    return response
 
 
 def _page(seen: Preview, fields: Fields, refusals: Sequence[Refusal]) -> dict[str, Any]:

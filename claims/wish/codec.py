@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode
 
 from claims.refusals import Code, Refusal
-from claims.wish.keys import is_ours, rank
+from claims.wish.keys import entry_of, is_ours, rank
 from claims.wish.reading import wish_of
 from claims.wish.values import Choice, Wish
 
@@ -28,13 +28,22 @@ class Reading:
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
-        """Our keys in their order, then the others as they came."""
-        return tuple((key, self.values[key]) for key in sorted(self.values, key=rank)) + self.extra
+        """Our keys in their order, then the others as they came. A form sends the empty fields of its lists as well;
+        they say nothing, but for an emptied count.
+        """
+        ours = ((key, self.values[key]) for key in sorted(self.values, key=rank))
+        return tuple((key, value) for key, value in ours if value or _says_something(key)) + self.extra
 
     @property
     def query(self) -> str:
         """The same query again."""
         return urlencode(self.pairs)
+
+
+def _says_something(key: str) -> bool:
+    """Whether the key without a value is not the same as no key."""
+    entry = entry_of(key)
+    return entry is None or entry[2] == "count"
 
 
 def read(query: str) -> Reading:

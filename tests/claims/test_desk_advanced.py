@@ -17,7 +17,7 @@ from claims.services.conditions import condition
 from gpuinventory.selectors import held
 from gpuinventory.selectors.priorities import priority_classes
 from tests.claims.desk import form_page, is_open, linked, part, value_of, words
-from tests.claims.rows import device_class, put
+from tests.claims.rows import KEY, QUERY, device_class, put
 from tests.gpuinventory.fleet import claim, device, node_object, slices_of
 
 pytestmark = pytest.mark.usefixtures("fleet")
@@ -306,3 +306,13 @@ def test_a_way_of_sharing_is_offered_only_where_the_driver_takes_it(as_alice: Cl
     refused = form_page(as_alice, "&class=amd&strategy=MPS", status=422)
     assert "Their driver gpu.amd.com takes no GpuConfig" in words(refused)
     assert 'id="field-strategy"' in refused
+
+
+def test_empty_rows_do_not_fill_the_address(as_alice: Client) -> None:
+    """A form sends them all; neither links nor the address that htmx writes repeat them."""
+    empty = "&alt.1.class=&cel.1=&constraint.1.attribute=&toleration.1.key=&toleration.1.effect=&cel.2=true"
+    part_only = {"HX-Request": "true", "HX-Request-Type": "partial"}
+    answer = as_alice.get(f"/request/?{QUERY}{empty}&form={KEY}", headers=part_only)
+    assert answer["HX-Replace-Url"] == f"/request/?{QUERY}&cel.2=true&form={KEY}"
+    html = as_alice.get(f"/request/?{QUERY}{empty}&form={KEY}").content.decode()
+    assert "toleration.1.key=&amp;" not in html

@@ -104,6 +104,7 @@ def test_what_is_unfolded_by_hand_stays_so_while_another_part_is_filled_in(as_br
     expect(as_browser.locator("#plans summary")).to_contain_text("1")
     expect(as_browser.get_by_label("Taint key of toleration 1")).to_be_visible()
     assert "hours=8" in as_browser.url
+    assert "alt.1.class" not in as_browser.url
 
 
 def test_a_taint_is_tolerated_by_its_link_and_the_page_stays_there(as_browser: Page) -> None:

@@ -130,7 +130,16 @@ def test_any_query_is_read_without_a_fault_and_keeps_unknown_keys(pairs: list[tu
         pair for pair in parse_qsl(urlencode(pairs), keep_blank_values=True) if pair[0] not in KNOWN
     ]
     again = read(reading.query)
-    assert (again.values, again.extra, again.wish) == (reading.values, reading.extra, reading.wish)
+    assert (again.extra, again.wish, again.refusals) == (reading.extra, reading.wish, reading.refusals)
+    assert again.values.items() <= reading.values.items()
+    assert not any(value for key, value in reading.values.items() if key not in again.values)
+
+
+def test_an_empty_field_of_a_list_is_not_repeated_but_an_emptied_count_is() -> None:
+    empty = {"alt.1.class": "h100", "alt.1.count": "", "alt.1.memory": "", "cel.1": "", "memory": ""}
+    reading = read(urlencode(GIVEN | empty))
+    assert dict(reading.pairs) == GIVEN | {"alt.1.class": "h100", "alt.1.count": "", "memory": ""}
+    assert [refusal.field for refusal in reading.refusals] == ["alt.1.count"]
 
 
 def test_defaults_are_one_whole_device() -> None:
