@@ -23,13 +23,14 @@ _SECONDS: Final = 2  # of a watch, and so until the thread ends
 
 @dataclass(frozen=True, slots=True)
 class PodState:
-    """One pod. `reason` is "" until the scheduler has spoken; `version` is the object's."""
+    """One pod. `reason` is "" until the scheduler has spoken; `version` is the object's; a deleted one is `leaving`."""
 
     name: str
     node: str
     reason: str
     message: str
     version: str
+    leaving: bool
 
 
 type Pods = tuple[PodState, ...]
@@ -111,4 +112,5 @@ def _state(pod: dict[str, Any]) -> PodState:
         reason=said.get("reason", "") if refused else "",
         message=said.get("message", "") if refused else "",
         version=pod["metadata"]["resourceVersion"],
+        leaving="deletionTimestamp" in pod["metadata"],
     )

@@ -16,7 +16,7 @@ from tests.cluster.api import Api, ApiError
 from tests.cluster.cluster import Cluster
 from tests.cluster.corpuspods import PodWatch
 
-_NOW: Final = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0, "propagationPolicy": "Background"}
+_NOW: Final = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0, "propagationPolicy": "Foreground"}
 _SECONDS: Final = 20.0
 
 
@@ -49,13 +49,17 @@ class Member:
             self._api.request("POST", path, file.content, "application/yaml").expect()
 
     def take_back(self, files: Files, pods: PodWatch) -> None:
-        """Delete it all, and the pods at once: there is no kubelet that would let go of them."""
+        """Delete it all, and then the pods at once: there is no kubelet that would let go of them.
+
+        Not before their controller has let go: it would make others, and delete them while they are being bound.
+        """
         for file in files.applied:
             self._delete(f"{self._collection(file)}/{_name(file)}")
         workload = _name(files.pod)
         while left := pods.of(workload):
             for pod in left:
-                self._delete(f"{COLLECTIONS['Pod'].format(self._namespace)}/{pod.name}")
+                if pod.leaving:
+                    self._delete(f"{COLLECTIONS['Pod'].format(self._namespace)}/{pod.name}")
             pods.wait_for_other(workload, left, _SECONDS)
 
     def _collection(self, file: File) -> str:
