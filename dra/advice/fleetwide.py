@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
-from typing import Final
 
 from dra.advice.explain import explain, pools_aside
 from dra.advice.explanation import AdviceWarning, Explanation, FleetExplanation, Miss, Verdict
-from dra.advice.kinds import node_kinds
+from dra.advice.kinds import NOT_ASKED, node_kinds
 from dra.advice.tally import add_up
 from dra.allocation import Answer, Snapshot
 from dra.objects.resourceclaim import ResourceClaim
-
-NOT_ASKED: Final[Mapping[str, Answer]] = MappingProxyType({})
 
 
 def explain_fleet(

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
 
 from dra.advice.selectors import expressions, reads_identifiers
-from dra.allocation import Snapshot, is_identifier
+from dra.allocation import Answer, Snapshot, is_identifier
 from dra.errors import InvalidObjectError
 from dra.objects.resourceclaim import DeviceRequest, ExactDeviceRequest, ResourceClaim
+
+NOT_ASKED: Final[Mapping[str, Answer]] = MappingProxyType({})
+"""No answer of any node is known."""
 
 
 def node_kinds(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -19,9 +19,9 @@ from dra.advice.changes import (
     tolerated_taints,
 )
 from dra.advice.explanation import Suggestion
-from dra.advice.kinds import node_kinds
+from dra.advice.kinds import NOT_ASKED, node_kinds
 from dra.advice.published import Published
-from dra.allocation import Allocated, Failed, Snapshot, allocate
+from dra.allocation import Allocated, Answer, Failed, Snapshot, allocate
 from dra.errors import InvalidObjectError, InvalidQuantityError
 from dra.objects.resourceclaim import ResourceClaim
 
@@ -30,14 +30,19 @@ MAX_ALLOCATIONS: Final = 600  # per question; a ladder that is begun then is not
 
 
 def suggest(
-    snapshot: Snapshot, resource_claims: Sequence[ResourceClaim], *, classes: Sequence[str] = ()
+    snapshot: Snapshot,
+    resource_claims: Sequence[ResourceClaim],
+    *,
+    classes: Sequence[str] = (),
+    answers: Mapping[str, Answer] = NOT_ASKED,
 ) -> tuple[Suggestion, ...]:
     """At most three changes, the smallest first; none where the wish fits somewhere and the scheduler finds it.
 
     `classes` are other device classes that may be proposed. A change after which the scheduler would abort is none.
+    `answers` are what `allocate` says of the wish as it is on some nodes; only other nodes are asked.
     """
     trials = _Trials(snapshot, node_kinds(snapshot, resource_claims, classes=classes))
-    if trials.nodes(resource_claims):
+    if trials.asked(resource_claims, answers):
         return ()
     try:
         ladders = list(_ladders(snapshot, resource_claims, trials.kinds, classes))
@@ -68,15 +73,16 @@ class _Trials:
         """On how many nodes they fit; 0 where the scheduler would abort on any, with an error or for lack of time."""
         found = next((nodes for tried, nodes in self.known if tried is resource_claims), None)
         if found is None:
-            found = self._asked(resource_claims)
+            found = self.asked(resource_claims)
             self.known.append((resource_claims, found))
         return found
 
-    def _asked(self, resource_claims: Sequence[ResourceClaim]) -> int:
+    def asked(self, resource_claims: Sequence[ResourceClaim], answers: Mapping[str, Answer] = NOT_ASKED) -> int:
+        """The same of claims that were not tried yet."""
         total = 0
         for names in self.kinds:
             self.made += 1
-            answer = allocate(self.snapshot, names[0], resource_claims)
+            answer = answers.get(names[0]) or allocate(self.snapshot, names[0], resource_claims)
             if answer.warnings or (isinstance(answer, Failed) and answer.kind != "node"):
                 return 0
             total += len(names) if isinstance(answer, Allocated) else 0

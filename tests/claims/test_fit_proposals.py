@@ -128,7 +128,7 @@ def test_an_unchanged_wish_is_explained_once(db: None) -> None:
     answer = fits(snapshot, Wish(resource_claims=(one,)))
     before = explanation(snapshot, one, answer)
     assert explanation(snapshot, other, answer) is before
-    assert suggestions(snapshot, one) is suggestions(snapshot, other)
+    assert suggestions(snapshot, one, answer) is suggestions(snapshot, other, answer)
     hold(0)
     assert explanation(held.current().snapshot, one, answer) is not before
 

@@ -11,7 +11,7 @@ from claims.services.kept import Kept
 from dra.advice.explanation import FleetExplanation, Suggestion
 from dra.advice.fleetwide import explain_fleet
 from dra.advice.suggest import suggest
-from dra.allocation import Snapshot
+from dra.allocation import Answer, Snapshot
 from dra.fleet import FleetAnswer
 from dra.objects import ResourceClaim
 
@@ -22,13 +22,16 @@ _SUGGESTIONS: Final = Kept[tuple[Suggestion, ...]](_MOST)
 
 def explanation(snapshot: Snapshot, claim: ResourceClaim, answer: FleetAnswer) -> FleetExplanation:
     """As `explain_fleet`, of a claim that got this answer."""
-    said = {group.nodes[0]: group.answer for group in answer.groups}
-    return _EXPLANATIONS.answer(snapshot, _key(claim), lambda: explain_fleet(snapshot, [claim], said))
+    return _EXPLANATIONS.answer(snapshot, _key(claim), lambda: explain_fleet(snapshot, [claim], _said(answer)))
 
 
-def suggestions(snapshot: Snapshot, claim: ResourceClaim) -> tuple[Suggestion, ...]:
+def suggestions(snapshot: Snapshot, claim: ResourceClaim, answer: FleetAnswer) -> tuple[Suggestion, ...]:
     """As `suggest`, without other classes."""
-    return _SUGGESTIONS.answer(snapshot, _key(claim), lambda: suggest(snapshot, [claim]))
+    return _SUGGESTIONS.answer(snapshot, _key(claim), lambda: suggest(snapshot, [claim], answers=_said(answer)))
+
+
+def _said(answer: FleetAnswer) -> dict[str, Answer]:
+    return {group.nodes[0]: group.answer for group in answer.groups}
 
 
 def _key(claim: ResourceClaim) -> Hashable:

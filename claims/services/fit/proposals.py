@@ -18,7 +18,7 @@ from claims.services.fit.explained import suggestions
 from claims.services.preview import Preview
 from claims.wish import LISTS, SHARE_STEP, ClassFacts, Style, judge, numbers_given, read
 from dra.advice.explanation import ChangeCode, Suggestion
-from dra.fleet import Wish
+from dra.fleet import FleetAnswer, Wish
 from dra.objects import ResourceClaim
 from dra.quantity import Quantity, parse_quantity
 from gpuinventory.selectors.held import Held
@@ -40,10 +40,11 @@ class _Changed:
     alternative: int = 0
 
 
-def proposals(seen: Preview, held: Held, asked: Wish, outcome: Outcome) -> tuple[Proposal, ...]:
+def proposals(seen: Preview, held: Held, asked: Wish, outcome: Outcome, answer: FleetAnswer) -> tuple[Proposal, ...]:
     """At most three for the same pod, the smallest change first; what accepts a taint comes last."""
     (claim,) = asked.resource_claims
-    found = [changed for each in suggestions(held.snapshot, claim) if (changed := _changed(seen, claim, each))]
+    suggested = suggestions(held.snapshot, claim, answer)
+    found = [changed for each in suggested if (changed := _changed(seen, claim, each))]
     taints = [each for each in found if each.change is Change.TOLERATION]
     others = [each for each in found if each.change is not Change.TOLERATION]
     tried = chain(others, _of_classes(seen, outcome), taints)

@@ -125,6 +125,7 @@ def test_a_fleet_is_the_sum_of_its_nodes(fleet: Snapshot, wish: ResourceClaim) -
 def test_answers_that_are_known_change_no_explanation(fleet: Snapshot, wish: ResourceClaim) -> None:
     answers = {node: allocate(fleet, node, [wish]) for node in list(fleet.nodes)[::2]}
     assert explain_fleet(fleet, [wish], answers) == explain_fleet(fleet, [wish])
+    assert suggest(fleet, [wish], answers=answers) == suggest(fleet, [wish])
 
 
 def adds_up(device_request: DeviceRequestExplanation) -> None:
