@@ -43,7 +43,8 @@ def test_the_kustomization_names_what_is_applied() -> None:
 
 @pytest.fixture(scope="module")
 def api(cluster: Cluster) -> Iterator[Api]:
-    cluster.make_namespace(NAMESPACE)
+    if cluster.raw("GET", f"/api/v1/namespaces/{NAMESPACE}").status != 200:
+        cluster.make_namespace(NAMESPACE)
     with cluster.api() as connection:
         yield connection
 
