@@ -55,7 +55,7 @@ test: packages go-builds check
 	@if [ "$(FULL)" = 1 ]; then set -x; \
 	  $(BIN)/python -m pytest -q -m "not ($(SERVICES))" --hypothesis-profile=long $(PROPERTIES); \
 	  $(BIN)/python -m tests.oracle --cases 20000; \
-	  PORTICO_FULL=1 $(BIN)/python -m pytest -q tests/claims/test_manifests_corpus.py tests/cluster/test_corpus_fit.py; fi
+	  PORTICO_FULL=1 $(BIN)/python -m pytest -q tests/claims/test_manifests_corpus.py tests/cluster/test_corpus_fit.py tests/cluster/test_corpus_bytes.py; fi
 
 # A KUBECONFIG that only stands in the environment is nobody's wish: the demo would write into that cluster.
 CLUSTER ?= simulated
