@@ -17,6 +17,20 @@
     return [...document.querySelectorAll(FORMS)].map((form) => new URLSearchParams(new FormData(form))).join("\n");
   }
 
+  /* What the class settled and nobody chose does not stand against another class or another memory: the mode, until a
+     person has pressed one, and the profile. Whole is what a form says before anything was chosen. */
+  let pressed = false;
+  function unsettle(field) {
+    if (field.name === "mode") pressed = true;
+    const whole = document.querySelector("#wish [name=mode][value=whole]");
+    if (field.name === "class" && whole && !pressed) {
+      whole.disabled = false;
+      whole.checked = true;
+    }
+    const profile = document.getElementById("field-profile");
+    if (profile && (field.name === "class" || field.name === "memory")) profile.value = "";
+  }
+
   /* On leaving a field its "change" tells again what "input" told before: were it an edit, a press of Create would
      find the button disabled by the very press. */
   function edited(event) {
@@ -25,6 +39,7 @@
       event.stopPropagation();
       return;
     }
+    unsettle(event.target);
     edits += 1;
     hold();
   }
