@@ -20,6 +20,7 @@ from claims.wish import (
     Wish,
     Workload,
     judge,
+    misnamed,
     read,
     settled,
 )
@@ -70,7 +71,7 @@ def preview(*, user: User, query: str, key: str) -> Preview:
     bounds = selectors.bounds_of(user, options, fleet)
     reading = _read(query, bounds)
     wish = reading.wish
-    refusals = judge(wish, bounds) if wish else reading.refusals
+    refusals = judge(wish, bounds) if wish else (*reading.refusals, *misnamed(reading.values, bounds))
     manifest, files = _manifest(user, reading), None
     if wish and not refusals:
         try:

@@ -11,7 +11,7 @@ from claims.wish.classes import closed, mode_closed
 from claims.wish.codec import Reading, read, write
 from claims.wish.defaults import settled
 from claims.wish.facts import OPEN, Bounds, ClassFacts
-from claims.wish.judging import gib, judge
+from claims.wish.judging import gib, judge, misnamed
 from claims.wish.keys import EXAMPLES, KEYS, LABELS, LISTS, entry_of, numbers_given
 from claims.wish.reading import mode_of
 from claims.wish.values import (
@@ -73,6 +73,7 @@ __all__ = (
     "entry_of",
     "gib",
     "judge",
+    "misnamed",
     "mode_closed",
     "mode_of",
     "noun",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from claims.refusals import Code, Refusal, quoted, refuse
 from claims.wish.classes import closed, out_of_bounds
@@ -16,6 +16,18 @@ from dra.quantity import Quantity
 def judge(wish: Wish, bounds: Bounds) -> tuple[Refusal, ...]:
     """What the person's teams and the class can't give. A whole device too small is no refusal: nodes may be added."""
     return tuple(_impossible(wish, bounds))
+
+
+def misnamed(values: Mapping[str, str], bounds: Bounds) -> tuple[Refusal, ...]:
+    """What a query names that is not there for this person, where the query is no wish for other reasons."""
+    return tuple(_misnamed(values.get("ns", ""), values.get("class", ""), bounds))
+
+
+def _misnamed(namespace: str, device_class: str, bounds: Bounds) -> Iterator[Refusal]:
+    if namespace and namespace not in bounds.namespaces:
+        yield refuse(Code.NAMESPACE_FOREIGN, "ns", value=quoted(namespace))
+    if device_class and device_class not in bounds.classes:
+        yield refuse(Code.CLASS_UNKNOWN, "class", value=quoted(device_class))
 
 
 def _impossible(wish: Wish, bounds: Bounds) -> Iterator[Refusal]:

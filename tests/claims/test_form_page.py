@@ -127,6 +127,13 @@ def test_a_wrong_value_is_422_with_its_bounds_at_the_field(as_alice: Client, key
     assert "Create the template" not in html
 
 
+def test_what_is_not_there_is_told_beside_what_can_not_be_read(as_alice: Client) -> None:
+    answer = as_alice.get(f"/request/?ns=nowhere&name=BAD_&class=nix&count=99&form={KEY}")
+    assert answer.status_code == 422
+    for field in ("ns", "name", "class", "count"):
+        assert f'href="#field-{field}"' in answer.content.decode()
+
+
 def test_a_share_of_several_devices_is_refused_with_the_reason(as_alice: Client) -> None:
     html = unescape(page(as_alice, f"/request/?{QUERY}&count=2&share=50&form={KEY}", 422))
     assert "A process talks to one MPS daemon only" in html

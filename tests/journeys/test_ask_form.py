@@ -14,8 +14,10 @@ from tests.journeys.embedded import SECONDS, Demo
 
 pytestmark = pytest.mark.programs  # starts a demo
 
-# First what can't be read; what can be read and not be had is told once the rest can be read.
+# What can't be read, and what is not there for this person; what can't be had is told once the rest can be read.
 WRONG = {
+    "ns": "inference-team",
+    "class": "no-such-class",
     "name": "Bad_Name",
     "count": "99",
     "memory": "a lot",
