@@ -75,8 +75,7 @@ def numbers_of(view: GPUClassView, snapshot: Snapshot, fleet: Fleet, waiting: Ma
 
 def claim_of(view: GPUClassView) -> ResourceClaim:
     """A claim for the least that one request of the class takes."""
-    shared = view.spec.mode == "share" and any(each.shares for each in view.traits)
-    requests = {SHARE: str(view.spec.share.default)} if shared else {}
+    requests = {SHARE: str(view.share)} if view.share else {}
     exactly = ExactDeviceRequest(
         device_class_name=view.device_class,
         count=1,

@@ -59,6 +59,11 @@ class GPUClassView:
         known = [each.memory for each in self.traits if each.memory]
         return (min(known), max(known)) if known else (0, 0)
 
+    @property
+    def share(self) -> int:
+        """Percent of a device that one request takes by default, where the class gives shares only; else 0."""
+        return self.spec.share.default if self.spec.mode == "share" and any(each.shares for each in self.traits) else 0
+
     def allows(self, namespace: str) -> bool:
         """Whether that namespace may ask for it."""
         return not self.spec.namespaces or namespace in self.spec.namespaces

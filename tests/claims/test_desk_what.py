@@ -46,6 +46,12 @@ def test_a_card_says_title_model_memory_and_what_is_free(as_alice: Client) -> No
     assert "physical-gpu" not in said  # an administrator has named its devices anew
 
 
+def test_a_card_of_shares_counts_shares(as_alice: Client) -> None:
+    put("ResourceClaim", claim("inference-team", "held", [device("node-1", "gpu-0", percent=100)], pods=["p"]))
+    put_gpu_class("quarter", title="A quarter", mode="share", share={"default": 25})
+    assert cards(form_page(as_alice, "&class=quarter"))["quarter"].startswith("A quarter 4 shares of 25 % free quarter")
+
+
 def test_kinds_are_folded_under_their_device_class_and_chosen_by_name(as_alice: Client) -> None:
     put("DeviceClass", device_class("slices", MIG))
     html = form_page(as_alice, "&class=slices.nvidia-h100-80gb-hbm3-1g-10gb")

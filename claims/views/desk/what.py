@@ -109,11 +109,14 @@ def _reason(seen: Preview, option: ClassOption, numbers: Numbers, full: Full | N
 
 
 def _room(option: ClassOption, numbers: Numbers) -> str:
-    """What is free now, such as "1 of 2 free, at most 1 on one node". Slices exclude each other: they are no total."""
-    offer = option.facts.offer
-    total = "" if offer and offer.parts else f" of {option.view.devices}"
+    """What is free now, such as "1 of 2 free, at most 1 on one node". Slices exclude each other: they are no total.
+
+    Of shares so many of the default size can be had; a request takes one.
+    """
+    offer, share = option.facts.offer, option.view.share
+    total = f" shares of {share} %" if share else "" if offer and offer.parts else f" of {option.view.devices}"
     words = [f"{'' if numbers.bounded else 'at least '}{numbers.free}{total} free"]
-    if numbers.largest and numbers.largest <= numbers.free:
+    if numbers.largest and numbers.largest <= numbers.free and not share:
         words.append(f"at most {numbers.largest} on one node")
     if numbers.waiting:
         words.append(f"{numbers.waiting} waiting")
