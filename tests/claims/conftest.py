@@ -11,17 +11,10 @@ from playwright.sync_api import Browser, Page
 from pytest_django.fixtures import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from gpuinventory.selectors import held
 from portal.models import User
 from tests.claims.rows import put_fleet
 from tests.cluster.controlplane import free_ports
 from tests.portal_fixtures import signed_in
-
-
-@pytest.fixture(autouse=True)
-def _no_fleet_of_another_test() -> None:
-    """Tests come to the same revision with other rows."""
-    held.forget()
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from pytest_django.live_server_helper import LiveServer
 
 from gpuinventory.capabilities import Capabilities, Gate
 from gpuinventory.kinds import KINDS
-from gpuinventory.selectors import held
 from gpuinventory.services import lease
 from gpuinventory.services.ingest import ingest
 from gpuinventory.services.lag import Measured
@@ -45,12 +44,6 @@ def fleet(transactional_db: None) -> None:
         claim("ml-team", "by-hand"),
     ]
     ingest("ResourceClaim", seen(claims))
-
-
-@pytest.fixture(autouse=True)
-def _no_fleet_of_another_test() -> None:
-    """Tests come to the same revision with other rows."""
-    held.forget()
 
 
 def in_step() -> None:

@@ -69,7 +69,7 @@ def given(demo: Demo, pod: str) -> str:
 def test_alice_gets_a_slice_and_gives_it_back(alice: Page, demo: Demo, looks: Looks) -> None:
     def is_offered() -> bool:
         alice.goto(f"{demo.url}/request/?ns=ml-team&class=h100-mig-1g10gb")
-        return alice.locator('input[name="class"][value="h100-mig-1g10gb"]').count() == 1
+        return alice.locator('input[type="radio"][value="h100-mig-1g10gb"]').count() == 1
 
     wait_until(is_offered, "the class on the form", pause=0.5)
     alice.get_by_label("Name", exact=True).fill("mine")

@@ -223,7 +223,7 @@ def test_a_first_gpu_takes_four_interactions_at_most(
     """From the first page to the created template; then her pod, by the page's own file."""
     hands = Hands()
     hands.press(alice.get_by_role("main").get_by_role("link", name="Request a GPU"))
-    hands.press(alice.locator(f'[name="class"][value="{WHOLE_CLASS}"]'))
+    hands.press(alice.locator(f'input[type="radio"][value="{WHOLE_CLASS}"]'))
     hands.write(alice.get_by_label("Name", exact=True), "first")
     expect(alice.locator("#text-pod")).to_contain_text("name: first")
     expect(alice.locator("#text-template")).to_contain_text(WHOLE_CLASS)
