@@ -40,7 +40,8 @@ def device_class(name: str = CLASS, expression: str = CEL, **spec: Any) -> bytes
 def template(namespace: str, name: str, key: str = KEY) -> bytes:
     """A ResourceClaimTemplate as the portal makes it; its uid is `uid-<name>`."""
     labels = {REQUEST_LABEL: key}
-    metadata = {"namespace": namespace, "name": name, "uid": f"uid-{name}", "resourceVersion": "1", "labels": labels}
+    uid = f"uid-{name}"[:63]  # a uid is no longer than that
+    metadata = {"namespace": namespace, "name": name, "uid": uid, "resourceVersion": "1", "labels": labels}
     return json.dumps({"kind": "ResourceClaimTemplate", "metadata": metadata, "spec": {"spec": {}}}).encode()
 
 

@@ -48,7 +48,7 @@ def test_one_command_prints_one_address_and_ctrl_c_stops_everything(node: Node, 
         programs = descendants(demo.pid)
         assert len(programs) >= 10  # four of the control plane, two of the node, two of the driver, three of the portal
         demo.send_signal(signal.SIGINT)
-        assert demo.wait(90) == 0, log.read_text()
+        assert demo.wait(180) == 0, log.read_text()
         assert [program for program in programs if program.alive()] == []
     finally:
         demo.kill()
