@@ -6,7 +6,7 @@ Kept for all threads while neither changes: pages ask often, and both change sel
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 from dra.allocation import Snapshot
@@ -52,7 +52,8 @@ def class_numbers(held: Held, view: GPUClassView) -> Numbers:
         known = _KEPT.numbers = (held.snapshot, open_nodes(held.snapshot), {})
     if view not in known[2]:
         known[2][view] = numbers_of(view, known[1], held.fleet, held.waiting)
-    return known[2][view]
+    # Claims come to wait and cease to without a change of the snapshot, which knows what is allocated.
+    return replace(known[2][view], waiting=held.waiting.get(view.device_class, 0))
 
 
 def gpu_class(name: str) -> GPUClass | None:

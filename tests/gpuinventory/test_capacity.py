@@ -57,6 +57,15 @@ def test_the_numbers_follow_a_claim_and_a_node() -> None:
     assert numbers("physical-gpu") == (2, 2, 1, 1)
 
 
+def test_claims_that_begin_or_cease_to_wait_are_counted_at_once() -> None:
+    assert numbers("physical-gpu")[3] == 1
+    owner = [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "p"}]
+    ingest("ResourceClaim", seen([claim("ml-team", "waits-too", ownerReferences=owner)]))
+    assert numbers("physical-gpu")[3] == 2
+    ingest("ResourceClaim", seen([claim("ml-team", "waits-too", version=2)]))
+    assert numbers("physical-gpu")[3] == 1
+
+
 def test_nodes_that_take_no_new_pod_count_for_nothing(as_gus: Client) -> None:
     ingest("Node", seen([node_object("node-b", unschedulable=True, version=2)]))
     now = held.current()
