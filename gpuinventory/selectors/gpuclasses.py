@@ -52,8 +52,11 @@ def class_numbers(held: Held, view: GPUClassView) -> Numbers:
         known = _KEPT.numbers = (held.snapshot, open_nodes(held.snapshot), {})
     if view not in known[2]:
         known[2][view] = numbers_of(view, known[1], held.fleet, held.waiting)
+    found, waiting = known[2][view], held.waiting.get(view.device_class, 0)
     # Claims come to wait and cease to without a change of the snapshot, which knows what is allocated.
-    return replace(known[2][view], waiting=held.waiting.get(view.device_class, 0))
+    if found.waiting != waiting:
+        found = known[2][view] = replace(found, waiting=waiting)
+    return found
 
 
 def gpu_class(name: str) -> GPUClass | None:
