@@ -70,11 +70,11 @@ class Node(Started):
         self.cluster = cluster
         self.name = name
         self.folder = cluster.folder / name
-        self.kubelet_root = self.folder / "kubelet"
-        self.plugins = self.kubelet_root / "plugins"
-        self.plugins_registry = self.kubelet_root / "plugins_registry"
         self.pod_logs = self.folder / "pod-logs"
         self.runtime = Runtime(cluster.processes, self.folder)
+        self.kubelet_root = self.runtime.kubelet
+        self.plugins = self.kubelet_root / "plugins"
+        self.plugins_registry = self.kubelet_root / "plugins_registry"
         self.cdi = self.runtime.cdi
         self._containerd: Program | None = None
         self._kubelet: Program | None = None

@@ -39,8 +39,9 @@ TUNABLES = {
     "kernel/keys/root_maxbytes": 25_000_000,
 }
 
-# $0 is a file of lines "from to".
-_SHIELD = 'while read -r from to; do mount --bind "$from" "$to" || exit 1; done < "$0"; exec "$@"'
+# $0 is a file of lines "from to". All shared, for the kubelet's own folder: one that is not, the kubelet binds
+# onto itself while it already moves a socket within it, and now and then it ends by "invalid cross-device link".
+_SHIELD = 'while read -r from to; do mount --bind --make-rshared "$from" "$to" || exit 1; done < "$0"; exec "$@"'
 
 
 class RuntimeMissingError(Exception):
@@ -63,6 +64,10 @@ class Runtime:
         return self.folder / "containerd.sock"
 
     @property
+    def kubelet(self) -> Path:
+        return self.folder / "kubelet"
+
+    @property
     def cdi(self) -> Path:
         return self.folder / "cdi"
 
@@ -70,7 +75,7 @@ class Runtime:
         """Write the configuration and start."""
         if shutil.which("runc", path=_path()) is None:
             raise RuntimeMissingError("runc was not found in PATH: containers are run by it (apt-get install runc)")
-        for folder in (self.cdi, self.folder / "cni", self.folder / "fifo"):
+        for folder in (self.cdi, self.kubelet, self.folder / "cni", self.folder / "fifo"):
             folder.mkdir(parents=True)
         (self.folder / "cni" / "10-host.conflist").write_text(CNI)
         (self.folder / "containerd.toml").write_text(self._configuration(sandbox_image))
@@ -151,7 +156,7 @@ class Runtime:
         return subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
 
     def _write_shield(self) -> None:
-        lines = []
+        lines = [f"{self.kubelet} {self.kubelet}"]
         for path, name in SHIELDED.items():
             Path(path).mkdir(parents=True, exist_ok=True)  # a mount needs a place; the empty folder stays
             (self.folder / name).mkdir()
