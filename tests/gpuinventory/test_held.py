@@ -22,7 +22,7 @@ from dra.objects import (
     ResourceClaim,
     ResourceClaimSpec,
 )
-from gpuinventory.models import Revision, Tombstone
+from gpuinventory.models import ClusterObject, Revision, Tombstone
 from gpuinventory.selectors import held
 from gpuinventory.selectors.gpuclasses import catalogue, class_numbers
 from gpuinventory.services import changelog
@@ -96,6 +96,16 @@ def test_kept_by_deltas_it_is_what_a_whole_reading_gives_after_each_step() -> No
         kept, anew = kept_and_read_anew()
         assert kept == anew, (kind, events)
     assert set(held.current().snapshot.nodes) == {"node-a"}
+
+
+def test_a_database_that_was_made_anew_is_read_anew_after_as_many_changes() -> None:
+    """The process outlives the read model, which may be dropped and rebuilt at any time."""
+    ingest("Node", seen([node_object("node-a")]))
+    assert set(held.current().snapshot.nodes) == {"node-a"}
+    for model in (ClusterObject, Revision, Tombstone):
+        model.objects.all().delete()
+    ingest("Node", seen([node_object("node-b")]))
+    assert set(held.current().snapshot.nodes) == {"node-b"}
 
 
 def test_steps_that_come_together_end_in_the_same_fleet() -> None:
@@ -175,7 +185,8 @@ def test_who_stands_before_the_oldest_tombstone_reads_everything_anew() -> None:
     ingest("Node", seen([node_object("node-a"), node_object("node-b")]))
     held.current()
     ingest("Node", [gone(node_object("node-b"))])
-    Revision.objects.update(value=changelog.KEPT + 999)
+    at = Revision.objects.get().value
+    Revision.objects.update(value=at - at % 1000 + 1000 + changelog.KEPT + 999)
     ingest("Node", seen([node_object("node-c")]))
     assert not Tombstone.objects.exists()
     assert set(held.current().snapshot.nodes) == {"node-a", "node-c"}

@@ -107,9 +107,9 @@ def test_the_same_list_again_writes_nothing() -> None:
 @pytest.mark.django_db
 def test_a_change_raises_the_revision_once_per_batch() -> None:
     ingest("ResourceSlice", seen(slices_of("node-a", cards=2)))
-    assert revision() == 1
+    first = revision()
     ingest("ResourceSlice", seen(stamped(body, 2) for body in slices_of("node-a", cards=2)))
-    assert revision() == 2
+    assert revision() == first + 1
     assert Revision.objects.count() == 1
 
 
