@@ -54,7 +54,7 @@ def put_gpu_class(change: Change, *, cluster: Cluster) -> GPUClass:
     if stored.generated is not None:
         writer.apply(DEVICE_CLASSES, stored.generated)
     elif former is not None and _owned(former, stored):
-        writer.delete(DEVICE_CLASSES, former.metadata.uid)
+        writer.delete_own(former)
     _log.info("gpu class written", user=change.person.username, gpu_class=stored.metadata.name)
     return stored
 
@@ -62,13 +62,13 @@ def put_gpu_class(change: Change, *, cluster: Cluster) -> GPUClass:
 def delete_gpu_class(gpu_class: GPUClass, *, person: Person, cluster: Cluster) -> None:
     """Remove the class if it still is that one, and its own DeviceClass. Claims that exist stay.
 
-    The garbage collector would remove the DeviceClass too, but half a minute late where the CRD is new.
+    The garbage collector removes the DeviceClass too, half a minute late where the CRD is new, and else at once.
     """
     writer = _Writer(cluster, person, gpu_class.metadata.name)
     own = writer.device_class()
-    writer.delete(GPU_CLASSES, gpu_class.metadata.uid)
+    writer.delete(gpu_class)
     if own is not None and _owned(own, gpu_class):
-        writer.delete(DEVICE_CLASSES, own.metadata.uid)
+        writer.delete_own(own)
     _log.info("gpu class deleted", user=person.username, gpu_class=gpu_class.metadata.name)
 
 
@@ -129,9 +129,19 @@ class _Writer:
         request = requests.apply(path, _body(wanted), manager=FIELD_MANAGER, dry_run=dry_run)
         return self._send(request, "patch", resource)
 
-    def delete(self, resource: Resource, uid: str) -> None:
-        """Only the object of that uid."""
-        self._send(requests.delete(resource, self.name, uid=uid), "delete", resource)
+    def delete(self, gpu_class: GPUClass) -> None:
+        """Only the class of that uid."""
+        self._send(requests.delete(GPU_CLASSES, self.name, uid=gpu_class.metadata.uid), "delete", GPU_CLASSES)
+
+    def delete_own(self, device_class: DeviceClass) -> None:
+        """Only the DeviceClass of that uid; gone is done, since the garbage collector may have come first."""
+        request = requests.delete(DEVICE_CLASSES, self.name, uid=device_class.metadata.uid).as_person(self.person)
+        try:
+            self.cluster.send(request)
+        except NotFoundError:
+            return
+        except KubeError as error:
+            raise self._refused(error, "delete", DEVICE_CLASSES) from error
 
     def _send(self, request: requests.Request, verb: str, resource: Resource) -> bytes:
         try:
