@@ -30,7 +30,7 @@ def bump_revision() -> int:
         Revision.objects.bulk_create([Revision(value=first, forgotten=first)], ignore_conflicts=True)
         Revision.objects.update(value=F("value") + 1)
     value = Revision.objects.values_list("value", flat=True).get()
-    if value % _PRUNED_EVERY == 0 and value > KEPT:
+    if value % _PRUNED_EVERY == 0:
         Tombstone.objects.filter(revision__lte=value - KEPT).delete()
         Revision.objects.update(forgotten=Greatest(F("forgotten"), value - KEPT))
     return value

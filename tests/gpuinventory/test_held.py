@@ -192,6 +192,14 @@ def test_who_stands_before_the_oldest_tombstone_reads_everything_anew() -> None:
     assert set(held.current().snapshot.nodes) == {"node-a", "node-c"}
 
 
+def test_a_database_that_began_at_nothing_forgets_nothing_too_early() -> None:
+    """Revisions began at 0 before they began at the clock."""
+    Revision.objects.create(value=999)
+    ingest("Node", seen([node_object("node-a")]))
+    ingest("Node", [gone(node_object("node-a"))])
+    assert (Revision.objects.get().forgotten, Tombstone.objects.count()) == (0, 1)
+
+
 def test_what_is_new_is_found_by_its_revision_and_not_by_reading_every_row() -> None:
     """With a kind or an order beside the revision SQLite reads all rows of the kinds: 0.5 s at 45,000 slices."""
     ingest("ResourceSlice", seen(slices_of("node-a")))
