@@ -6,6 +6,7 @@ Deployments, Jobs, StatefulSets, autoscalers and shared claims.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 import yaml
@@ -15,6 +16,7 @@ from tests.claims.corpus import COLLECTIONS
 from tests.cluster.api import Api, ApiError
 from tests.cluster.cluster import Cluster
 from tests.cluster.corpuspods import PodWatch
+from tests.cluster.waiting import wait_until
 
 _NOW: Final = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0, "propagationPolicy": "Foreground"}
 _SECONDS: Final = 20.0
@@ -54,16 +56,26 @@ class Member:
         Not before their controller has let go: it would make others, and delete them while they are being bound.
         """
         for file in files.applied:
-            self._delete(f"{self._collection(file)}/{_name(file)}")
+            self._delete(self._path(file))
         workload = _name(files.pod)
         while left := pods.of(workload):
             for pod in left:
                 if pod.leaving:
                     self._delete(f"{COLLECTIONS['Pod'].format(self._namespace)}/{pod.name}")
             pods.wait_for_other(workload, left, _SECONDS)
+        # What is deleted in the foreground goes after its pods, and its name is free only then.
+        for file in files.applied:
+            path = self._path(file)
+            wait_until(partial(self._gone, path), f"the end of {path}", _SECONDS, pause=0.02)
+
+    def _path(self, file: File) -> str:
+        return f"{self._collection(file)}/{_name(file)}"
 
     def _collection(self, file: File) -> str:
         return COLLECTIONS[_content(file)["kind"]].format(self._namespace)
+
+    def _gone(self, path: str) -> bool:
+        return self._api.request("GET", path).status == 404
 
     def _delete(self, path: str) -> None:
         try:
