@@ -75,7 +75,11 @@ class Member:
         return COLLECTIONS[_content(file)["kind"]].format(self._namespace)
 
     def _gone(self, path: str) -> bool:
-        return self._api.request("GET", path).status == 404
+        answer = self._api.request("GET", path)
+        if answer.status == 404:
+            return True
+        answer.expect()  # a refusal is no sign of life
+        return False
 
     def _delete(self, path: str) -> None:
         try:
