@@ -39,7 +39,7 @@ from dra.objects import (
 from dra.objects.node import Node, NodeStatus
 from dra.slices import PoolContent, SliceContent, changes
 from nodedriver.facts import GpuFacts
-from nodedriver.inventory import take_inventory
+from nodedriver.inventory import InventoryRules, take_inventory
 from simulator.silicon.fleet import initialise
 from tests.cluster.hardware import facts_of
 
@@ -150,7 +150,9 @@ def devices_in_state(state: int) -> tuple[str, ...]:
 
 @cache
 def _template() -> tuple[bytes, ...]:
-    inventory = take_inventory(DRIVER, _facts(), {gpu.pci_address: rank for rank, gpu in enumerate(_facts())})
+    inventory = take_inventory(
+        InventoryRules(DRIVER), _facts(), {gpu.pci_address: rank for rank, gpu in enumerate(_facts())}
+    )
     owner = OwnerReference(api_version="v1", kind="Node", name=_NODE, uid=f"uid-{_NODE}", controller=True)
     slices = tuple(_complete(content) for content in inventory.slices)
     return tuple(map(encode, changes(PoolContent(driver=DRIVER, node=_NODE, owner=owner, slices=slices), ()).create))

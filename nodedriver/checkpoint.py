@@ -10,14 +10,16 @@ import os
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
+from fractions import Fraction
 from pathlib import Path
 
 import msgspec
 
 from dra.names import ClaimRef, ClaimUID
-from nodedriver.facts import MigPlacement, PciAddress
+from nodedriver.cardmodes import CardMode
+from nodedriver.facts import DeviceType, MigPlacement, PciAddress
 from nodedriver.files import write_atomically
-from nodedriver.gpuconfig import MpsLimits
+from nodedriver.gpuconfig import Interval, MpsLimits
 
 VERSION = 1  # raised when an older driver must not read the file
 
@@ -37,15 +39,19 @@ class ClaimState(StrEnum):
 class PreparedDevice:
     """One allocated device, or one share of it, and what was done to the hardware for it.
 
-    `share` in percent. `made_instance`: the MIG instance did not exist before our claims. `uuid` is the GPU's or the
-    MIG device's, "" until the instance exists; it names the control daemon. `exclusive_process`: we set that mode.
+    `share` in percent; a time-sliced device is given in `slots` out of `slot_count` instead. `made_instance`: the MIG
+    instance did not exist before our claims. `uuid` is the GPU's or the MIG device's, "" until the instance exists; it
+    names the control daemon. `exclusive_process`, `interval`: what we set on the card.
     """
 
     device_request: str
     pool: str
     device: str
+    type: DeviceType = DeviceType.PHYSICAL
     share_id: str | None = None
     share: int = 100
+    slots: int = 0
+    slot_count: int = 0
     admin_access: bool = False
     gpu: PciAddress
     placement: MigPlacement | None = None
@@ -53,12 +59,28 @@ class PreparedDevice:
     uuid: str = ""
     mps: MpsLimits | None = None
     exclusive_process: bool = False
+    interval: Interval | None = None
     cdi_device_id: str = ""
 
     @property
-    def place(self) -> tuple[PciAddress, MigPlacement | None]:
-        """What silicon this is: a GPU, or a placement on it. Two devices of one place are shares of the same thing."""
-        return self.gpu, self.placement
+    def place(self) -> tuple[PciAddress, MigPlacement | None, bool]:
+        """What silicon this is, and whether its time is shared: devices of one place are parts of the same thing."""
+        return self.gpu, self.placement, self.slot_count > 0
+
+    @property
+    def mode(self) -> CardMode:
+        """The mode that its card must be in."""
+        return CardMode.MIG if self.placement else CardMode.WHOLE
+
+    @property
+    def part(self) -> str:
+        """How much of the place it takes, in words."""
+        return f"{self.slots} of {self.slot_count} slots" if self.slot_count else f"{self.share} %"
+
+    @property
+    def percent(self) -> Fraction:
+        """How much of the place it takes."""
+        return Fraction(self.slots * 100, self.slot_count) if self.slot_count else Fraction(self.share)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +157,9 @@ def _after_reboot(checkpoint: Checkpoint, boot_id: str) -> Checkpoint:
         uid: replace(
             claim,
             state=ClaimState.STARTED,
-            devices=tuple(replace(d, made_instance=False, exclusive_process=False) for d in claim.devices),
+            devices=tuple(
+                replace(d, made_instance=False, exclusive_process=False, interval=None) for d in claim.devices
+            ),
         )
         for uid, claim in checkpoint.claims.items()
     }

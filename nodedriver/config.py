@@ -15,6 +15,8 @@ from dra.names import check_driver_name, is_dns_subdomain
 from dra.quantity import parse_quantity
 from nodedriver.logs import LEVELS
 
+TIME_SLICES = 10  # where nothing else is said
+MOST_SLOTS = 128  # of one card's time
 SOCKET_PATH_LIMIT = 107  # bytes; sun_path of unix(7) holds 108 with its NUL
 
 
@@ -27,7 +29,8 @@ class Config:
     """All settings. `driver_root` is NVIDIA's driver as this process sees it, `host_driver_root` as the node does.
 
     `mps_reserve` is in bytes: memory of a shared device that no share is given, for the contexts of its clients.
-    `kubeconfig` is None in a pod, whose ServiceAccount is used.
+    `time_slices`: into how many slots the time of a card is given, 0 for none. `kubeconfig` is None in a pod, whose
+    ServiceAccount is used.
     """
 
     driver_name: str
@@ -41,6 +44,7 @@ class Config:
     host_driver_root: Path
     kubeconfig: str | None
     mps_reserve: int
+    time_slices: int
     log_level: str
 
     @property
@@ -110,6 +114,9 @@ SETTINGS = (
         "--kubeconfig", "PORTICO_KUBECONFIG", "", "file with the cluster's address; default: the pod's own account"
     ),
     Setting("--mps-reserve", "PORTICO_MPS_RESERVE", "512Mi", "memory of a shared device that is given to no share"),
+    Setting(
+        "--time-slices", "PORTICO_TIME_SLICES", str(TIME_SLICES), "slots that the time of a card is given in; 0: none"
+    ),
     Setting("--log-level", "PORTICO_LOG_LEVEL", "info", f"least level of what is logged: {', '.join(LEVELS)}"),
 )
 
@@ -139,6 +146,7 @@ def load_config(flags: argparse.Namespace, environment: Mapping[str, str]) -> Co
         host_driver_root=_folder(values, "host_driver_root", str(driver_root)),
         kubeconfig=values["kubeconfig"] or None,
         mps_reserve=_bytes(values, "mps_reserve"),
+        time_slices=_number(values, "time_slices", MOST_SLOTS),
         log_level=_one_of(values, "log_level", LEVELS),
     )
     check_sockets((config.dra_socket, config.registration_socket, config.mps_socket))
@@ -196,6 +204,13 @@ def _bytes(values: Mapping[str, str], key: str) -> int:
     if quantity.nano < 0:
         raise ConfigError(f"{_flag(key)}: {values[key]!r} is negative; give a size in bytes, such as 512Mi or 0")
     return quantity.value
+
+
+def _number(values: Mapping[str, str], key: str, most: int) -> int:
+    text = values[key]
+    if not (text.isascii() and text.isdigit() and int(text) <= most):
+        raise ConfigError(f"{_flag(key)}: {text!r} is not a whole number from 0 to {most}")
+    return int(text)
 
 
 def _one_of(values: Mapping[str, str], key: str, allowed: Mapping[str, int]) -> str:

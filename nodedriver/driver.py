@@ -20,14 +20,15 @@ from dra.kube.port import Cluster
 from dra.kube.requests import RESOURCE_CLAIMS, get
 from dra.names import ClaimRef, ClaimUID
 from dra.objects import ResourceClaim, decode
+from nodedriver.boundary import boundary
 from nodedriver.checkpoint import CheckpointError, ClaimState, PreparedClaim
 from nodedriver.facts import PciAddress
+from nodedriver.hands import Hands
 from nodedriver.inventory import DeviceRecord
 from nodedriver.locks import Locks, LockTimeoutError
 from nodedriver.plan import PlanRefusal, PlanRules, PreparePlan, plan_claim
 from nodedriver.ports import GpuError, MpsError
 from nodedriver.prepared import PreparedClaims, neighbours, why_not
-from nodedriver.steps import Steps
 
 _log = structlog.get_logger()
 _ACTING_ERRORS = (GpuError, MpsError, OSError)
@@ -77,7 +78,7 @@ class Parts:
     rules: PlanRules
     locks: Locks
     prepared: PreparedClaims
-    steps: Steps
+    hands: Hands
     statuses: Callable[[Iterable[ClaimUID]], None]
 
 
@@ -90,7 +91,7 @@ class Driver:
         self._rules = parts.rules
         self._locks = parts.locks
         self._prepared = parts.prepared
-        self._steps = parts.steps
+        self._hands = parts.hands
         self._statuses = parts.statuses
 
     def prepare(self, ref: ClaimRef) -> PrepareResult:
@@ -165,8 +166,8 @@ class Driver:
         known = checkpoint.claims.get(uid)
         if known is None:
             return None
-        if known.state is ClaimState.COMPLETED and _same_devices(known, plan) and self._steps.still_there(known):
-            return self._steps.act(known, neighbours(checkpoint, uid, known.gpus), self._prepared.save)
+        if known.state is ClaimState.COMPLETED and _same_devices(known, plan) and self._hands.still_there(known):
+            return self._hands.act(known, neighbours(checkpoint, uid, known.gpus), self._prepared.save)
         self._take_back(uid)
         return None
 
@@ -178,15 +179,16 @@ class Driver:
             name=ref.name,
             uid=ref.uid,
             state=ClaimState.STARTED,
-            devices=self._steps.announce(ref.uid, plan.devices, others),
+            devices=self._hands.announce(ref.uid, plan.devices, others),
         )
         if reason := why_not(checkpoint, claim):
             raise ClaimError(reason)
         self._prepared.save(claim)
         try:
-            claim = self._steps.act(claim, others, self._prepared.save)
+            claim = self._hands.act(claim, others, self._prepared.save)
             claim = replace(claim, state=ClaimState.COMPLETED, prepared_at=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
             self._prepared.save(claim)
+            boundary(ref.uid, "answer")
         except _ACTING_ERRORS as error:
             raise self._after_failure(ref.uid, error) from error
         return claim
@@ -203,7 +205,7 @@ class Driver:
         checkpoint = self._prepared.read()
         claim = checkpoint.claims.get(uid)
         if claim is not None:
-            self._steps.undo(claim, neighbours(checkpoint, uid, claim.gpus))
+            self._hands.undo(claim, neighbours(checkpoint, uid, claim.gpus))
             self._prepared.drop(uid)
 
     def _neighbour_uids(self, uid: ClaimUID, gpus: AbstractSet[PciAddress]) -> list[ClaimUID]:
@@ -211,8 +213,10 @@ class Driver:
 
 
 def _same_devices(claim: PreparedClaim, plan: PreparePlan) -> bool:
-    held = [(d.device_request, d.device, d.share_id, d.share, d.mps) for d in claim.devices]
-    return held == [(d.device_request, d.record.name, d.share_id, d.share, d.mps) for d in plan.devices]
+    held = [(d.device_request, d.device, d.share_id, d.share, d.slots, d.mps, d.interval) for d in claim.devices]
+    return held == [
+        (d.device_request, d.record.name, d.share_id, d.share, d.slots, d.mps, d.interval) for d in plan.devices
+    ]
 
 
 def _logged[T](done: str, ref: ClaimRef, work: Callable[[ClaimRef], T]) -> T:

@@ -22,6 +22,14 @@ class ComputeMode(IntEnum):
     EXCLUSIVE_PROCESS = 3
 
 
+class DeviceType(StrEnum):
+    """What a published device is of its card; values of the attribute `deviceType`."""
+
+    PHYSICAL = "Physical"
+    MIG = "MIG"
+    TIME_SLICED = "TimeSliced"
+
+
 class MigModeChange(StrEnum):
     """What switching MIG mode takes on this GPU (MIG User Guide, "Enable MIG Mode")."""
 

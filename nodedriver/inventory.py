@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from types import MappingProxyType
 
 from dra.mig.counters import Contents, card_contents, counter_set, draw, draw_everything
@@ -26,7 +25,7 @@ from dra.objects import (
 )
 from dra.quantity import Format, Quantity
 from dra.slices import SliceContent
-from nodedriver.facts import GpuFacts, MigModeChange, MigPlacement, MigProfileFacts, PciAddress
+from nodedriver.facts import DeviceType, GpuFacts, MigModeChange, MigPlacement, MigProfileFacts, PciAddress
 
 CARDS_PER_COUNTER_SLICE = 8  # at most 8 counter sets in a slice (ResourceSlice API)
 FIRST_DEVICE_SLICE = 0x100  # counter slices come first; 256 of them stand for 2,048 cards
@@ -35,13 +34,6 @@ _MAX_TEXT = 64  # bytes of a string attribute (ResourceSlice API)
 _PCI_BUS_ID = re.compile(
     r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]"
 )  # deviceattribute/pci_linux.go; some clouds have wider domains
-
-
-class DeviceType(StrEnum):
-    """Values of the attribute `deviceType`."""
-
-    PHYSICAL = "Physical"
-    MIG = "MIG"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +49,18 @@ EVERY_FEATURE = ServerFeatures()
 NOTHING_UNCLEAN: Mapping[PciAddress, str] = MappingProxyType({})
 
 
+@dataclass(frozen=True, slots=True)
+class InventoryRules:
+    """What an inventory depends on beside the cards. The time of a card is given in so many `slots`; 0: not at all."""
+
+    driver_name: str
+    slots: int = 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceRecord:
     """What prepare must know of a published device. `placement` is None for a whole card; `memory` in bytes is that of
-    the whole device, not of a share.
+    the whole device, not of a share; `slots` is into how many parts the time of a time-sliced device is given.
     """
 
     name: str
@@ -68,6 +68,7 @@ class DeviceRecord:
     gpu: PciAddress
     placement: MigPlacement | None
     memory: int
+    slots: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,7 @@ class _Card:
     facts: GpuFacts
     rank: int
     counters: CounterSet
+    slots: int
     features: ServerFeatures
     taints: tuple[DeviceTaint, ...]
 
@@ -94,7 +96,7 @@ class _Published:
 
 
 def take_inventory(
-    driver_name: str,
+    rules: InventoryRules,
     gpus: tuple[GpuFacts, ...],
     ranks: Mapping[PciAddress, int],
     *,
@@ -103,14 +105,15 @@ def take_inventory(
 ) -> Inventory:
     """The node's devices. `ranks` number the cards (`nodedriver.ranks`).
 
+
     The `unclean` cards take no new claims; why stands in the taint, as a label value such as `checkpoint-unreadable`.
     """
     taints = {
-        address: (DeviceTaint(key=f"{driver_name}/unclean", value=why, effect="NoSchedule"),)
+        address: (DeviceTaint(key=f"{rules.driver_name}/unclean", value=why, effect="NoSchedule"),)
         for address, why in unclean.items()
     }
     cards = [
-        _card(gpu, ranks[gpu.pci_address], taints.get(gpu.pci_address, ()), features)
+        _card(gpu, ranks[gpu.pci_address], rules.slots, taints.get(gpu.pci_address, ()), features)
         for gpu in sorted(gpus, key=lambda gpu: ranks[gpu.pci_address])
     ]
     published = {card.rank: _devices(card) for card in cards}
@@ -124,13 +127,14 @@ def take_inventory(
     return Inventory((*counter_slices, *device_slices) or (SliceContent(index=FIRST_DEVICE_SLICE),), records)
 
 
-def _card(gpu: GpuFacts, rank: int, taints: tuple[DeviceTaint, ...], features: ServerFeatures) -> _Card:
+def _card(gpu: GpuFacts, rank: int, slots: int, taints: tuple[DeviceTaint, ...], features: ServerFeatures) -> _Card:
     contents = card_contents(gpu.memory, (_contents(profile) for profile in gpu.profiles))
     slices = max((placement.size for profile in gpu.profiles for placement in profile.placements), default=0)
     return _Card(
         facts=gpu,
         rank=rank,
         counters=counter_set(f"gpu-{rank}", contents, memory_slices=slices),
+        slots=slots,
         features=features,
         taints=taints,
     )
@@ -144,12 +148,15 @@ def _counter_slices(cards: list[_Card]) -> tuple[SliceContent, ...]:
 
 
 def _devices(card: _Card) -> tuple[_Published, ...]:
-    """The devices of a card: the whole first, then the MIG placements best-first."""
+    """The devices of a card: the whole first, then its time, then the MIG placements best-first."""
     if card.taints and not card.features.taints:
         return ()
     whole = (_whole(card),) if _serves_whole(card.facts) else ()
+    # Beside the whole card without counters both could be given out.
+    sliced = card.slots and card.features.counters and card.features.shares
+    times = (_time_sliced(card),) if whole and sliced else ()
     parts = _parts(card) if card.features.counters and _serves_mig(card.facts) else ()
-    return (*whole, *parts)
+    return (*whole, *times, *parts)
 
 
 def _serves_whole(gpu: GpuFacts) -> bool:
@@ -174,6 +181,20 @@ def _whole(card: _Card) -> _Published:
     record = DeviceRecord(
         name=name, type=DeviceType.PHYSICAL, gpu=gpu.pci_address, placement=None, memory=gpu.memory
     )  # fmt: skip
+    return _Published(record, _device(card, record, own, draw_everything(card.counters)))
+
+
+def _time_sliced(card: _Card) -> _Published:
+    gpu = card.facts
+    own = {"uuid": _text(gpu.uuid), "migProfile": _text(NO_PROFILE)}
+    record = DeviceRecord(
+        name=f"gpu-{card.rank}-timesliced",
+        type=DeviceType.TIME_SLICED,
+        gpu=gpu.pci_address,
+        placement=None,
+        memory=gpu.memory,
+        slots=card.slots,
+    )
     return _Published(record, _device(card, record, own, draw_everything(card.counters)))
 
 
@@ -219,11 +240,22 @@ def _device(
     return Device(
         name=record.name,
         attributes=_common_attributes(card.facts) | {"deviceType": _text(record.type)} | own,
-        capacity=_shares(record.memory) if card.features.shares else {"memory": _memory(record.memory, None)},
+        capacity=_capacity(record) if card.features.shares else {"memory": _memory(record.memory, None)},
         consumes_counters=(drawn,) if card.features.counters else (),
         taints=card.taints,
         allow_multiple_allocations=card.features.shares,
     )
+
+
+def _capacity(record: DeviceRecord) -> dict[str, DeviceCapacity]:
+    return _slots(record.slots, record.memory) if record.slots else _shares(record.memory)
+
+
+def _slots(count: int, memory: int) -> dict[str, DeviceCapacity]:
+    """A plain device request takes one slot. Time slices hold nobody to any memory, so none can be asked for."""
+    one = CapacityRequestPolicy(default="1", valid_range=CapacityRange(min="1", max=str(count), step="1"))
+    nothing = CapacityRequestPolicy(default="0", valid_values=("0",))
+    return {"slots": DeviceCapacity(value=str(count), request_policy=one), "memory": _memory(memory, nothing)}
 
 
 def _shares(memory: int) -> dict[str, DeviceCapacity]:

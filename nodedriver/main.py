@@ -27,7 +27,8 @@ from nodedriver.config import Config, ConfigError, add_flags, load_config
 from nodedriver.driver import Driver, Parts
 from nodedriver.driverroot import find_nvml
 from nodedriver.facts import PciAddress
-from nodedriver.inventory import Inventory, take_inventory
+from nodedriver.hands import Hands, Tools
+from nodedriver.inventory import Inventory, InventoryRules, take_inventory
 from nodedriver.kubelet.server import Endpoints, RegistrationRefusedError, serve
 from nodedriver.locks import Locks, LockTimeoutError
 from nodedriver.mps import MpsClient
@@ -37,7 +38,7 @@ from nodedriver.ports import GpuError, MpsError
 from nodedriver.prepared import PreparedClaims
 from nodedriver.publisher import Publisher
 from nodedriver.ranks import RanksError, assign_ranks
-from nodedriver.steps import Steps
+from nodedriver.timeslices import NvidiaSmi
 
 # A call of the kubelet ends after 45 s: fetching takes at most 10, waiting for locks 10, the MPS supervisor 20.
 LOCK_SECONDS = 10.0
@@ -87,11 +88,14 @@ def _run_driver(config: Config) -> None:
         facts = gpus.facts()
         locks = Locks(config.locks_dir, deadline=LOCK_SECONDS)
         specs = ClaimSpecs(config.driver_name, _node_paths(config), gpus, {g.pci_address: g.minor for g in facts})
-        steps = Steps(gpus, MpsClient(config.mps_socket), specs)
+        times = NvidiaSmi(config.driver_root)
+        hands = Hands(Tools(gpus=gpus, mps=MpsClient(config.mps_socket), time_slices=times, specs=specs))
         prepared = PreparedClaims(config.checkpoint_file, boot_id=_boot_id(config), locks=locks)
-        unclean = _take_over(prepared, steps)
+        unclean = _take_over(prepared, hands)
         ranks = assign_ranks(config.ranks_file, (gpu.pci_address for gpu in facts))
-        build = partial(take_inventory, config.driver_name, facts, ranks, unclean=unclean)
+        build = partial(
+            take_inventory, InventoryRules(config.driver_name, config.time_slices), facts, ranks, unclean=unclean
+        )
         statuses = StatusWriter(config.driver_name, cluster, prepared.read)
         parts = Parts(
             cluster=cluster,
@@ -99,7 +103,7 @@ def _run_driver(config: Config) -> None:
             rules=PlanRules(driver_name=config.driver_name, pool=config.node_name, mps_reserve=config.mps_reserve),
             locks=locks,
             prepared=prepared,
-            steps=steps,
+            hands=hands,
             statuses=statuses.wish,
         )
         with _running(statuses), _published(config, cluster, build):
@@ -107,9 +111,9 @@ def _run_driver(config: Config) -> None:
     _log.info("driver stopped")
 
 
-def _take_over(prepared: PreparedClaims, steps: Steps) -> dict[PciAddress, str]:
+def _take_over(prepared: PreparedClaims, hands: Hands) -> dict[PciAddress, str]:
     """Open the checkpoint; the cards that take no new claims, with the value of their taint."""
-    aside = prepared.open(steps.look_for_unclean)
+    aside = prepared.open(hands.look_for_unclean)
     unclean = prepared.read().unclean
     if aside is not None:
         _log.error("unreadable checkpoint set aside", kept_as=str(aside.path), reason=aside.reason)

@@ -1,7 +1,8 @@
 """A ResourceClaim and the inventory to a PreparePlan, or to the reason why this claim can't be prepared. Pure.
 
 The table of shares and strategies: the consumed share decides, GpuConfig may tighten and never raise. Limits of all
-shares of a device together never exceed it, since each is its percentage of the whole, rounded down.
+shares of a device together never exceed it, since each is its percentage of the whole, rounded down. The time of a card
+is given in slots, which hold nobody to anything.
 """
 
 from __future__ import annotations
@@ -9,11 +10,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from dra.errors import InvalidQuantityError
 from dra.objects import DeviceRequestAllocationResult, ResourceClaim
 from dra.quantity import Format, Quantity, parse_quantity
-from nodedriver.gpuconfig import MIB, GpuConfig, GpuConfigError, MpsLimits, Strategy, config_for, smallest
+from nodedriver.facts import DeviceType
+from nodedriver.gpuconfig import (
+    MIB,
+    GpuConfig,
+    GpuConfigError,
+    Interval,
+    MpsLimits,
+    Strategy,
+    config_for,
+    smallest,
+)
 from nodedriver.inventory import DeviceRecord
 
 WHOLE = 100  # percent
@@ -31,15 +43,20 @@ class PlanRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedDevice:
-    """One device to prepare, or one share of it. `mps` None: no daemon, exclusive use (or none at all for admins)."""
+    """One device to prepare, or one share or some slots of it.
+
+    `mps` None: no daemon, exclusive use (or none at all for admins). `interval` None: the card's time slice stays.
+    """
 
     device_request: str
     pool: str
     share_id: str | None
-    share: int
-    admin_access: bool
+    share: int = 100
+    slots: int = 0
+    admin_access: bool = False
     record: DeviceRecord
-    mps: MpsLimits | None
+    mps: MpsLimits | None = None
+    interval: Interval | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +103,25 @@ def _plan_device(
             f"device {result.pool}/{result.device} is not a device of this node ({rules.pool}), or not any more: "
             "delete the pod, so that another device is allocated"
         )
-    share = WHOLE if result.admin_access else _share(result)
+    own = _Share(result, record, WHOLE)
+    if result.admin_access:
+        return _planned(own, admin_access=True)
+    if record.type is DeviceType.TIME_SLICED:
+        slots = _whole_number(result, "slots", "1", record.slots)
+        return _planned(own, slots=slots, interval=_interval_of_slots(own, slots, config))
+    share = _Share(result, record, _whole_number(result, "sharePercent", str(WHOLE), WHOLE))
+    mps, interval = _limits(share, config, rules), _interval_of_share(share, config)
+    return _planned(share, share=share.percent, mps=mps, interval=interval)
+
+
+def _planned(of: _Share, **what: Any) -> PlannedDevice:
+    result = of.result
     return PlannedDevice(
         device_request=result.device_request,
         pool=result.pool,
         share_id=result.share_id,
-        share=share,
-        admin_access=result.admin_access,
-        record=record,
-        mps=None if result.admin_access else _limits(_Share(result, record, share), config, rules),
+        record=of.record,
+        **what,
     )
 
 
@@ -119,7 +146,7 @@ def _limits(share: _Share, config: GpuConfig, rules: PlanRules) -> MpsLimits | N
     _refuse_time_slicing(share, config)
     memory = _asked_memory(share)
     if share.percent == WHOLE:
-        if config.strategy is None:
+        if config.strategy is not Strategy.MPS:
             return None
         return MpsLimits(
             thread_percentage=config.thread_percentage, memory_limit=_whole_mib(smallest(config.memory_limit, memory))
@@ -142,10 +169,38 @@ def _refuse_time_slicing(share: _Share, config: GpuConfig) -> None:
             f"{share}: sharePercent {share.percent} and sharing.strategy {config.strategy} exclude each other, since "
             f"only MPS can hold a share: use {Strategy.MPS}, or ask for {WHOLE} %"
         )
-    raise _RefusedError(
-        f"{share}: sharing.strategy {config.strategy} is not served by this version of the driver: "
-        f"leave sharing out for exclusive use, or use {Strategy.MPS}"
+    if share.record.type is DeviceType.MIG:
+        raise _RefusedError(
+            f"{share}: sharing.strategy {config.strategy} has no effect on a MIG device, since the time slice is a "
+            f"setting of a whole card: leave sharing out, use {Strategy.MPS}, or ask for a whole card"
+        )
+
+
+def _interval_of_share(share: _Share, config: GpuConfig) -> Interval | None:
+    """The time slice of a whole card that one claim holds alone; the default one needs no step."""
+    if share.percent < WHOLE or config.interval in (None, Interval.DEFAULT):
+        return None
+    return config.interval
+
+
+def _interval_of_slots(share: _Share, slots: int, config: GpuConfig) -> Interval | None:
+    """A time slice is one for all who share the card, so only a claim that has every slot may set it."""
+    what = (
+        f"device request {share.result.device_request!r} ({slots} of {share.record.slots} slots of {share.record.name})"
     )
+    if config.strategy is Strategy.MPS:
+        raise _RefusedError(
+            f"{what}: sharing.strategy {config.strategy} does not go with a time-sliced device: leave sharing out, or "
+            "ask for a share of a whole card"
+        )
+    if config.interval in (None, Interval.DEFAULT):
+        return None
+    if slots < share.record.slots:
+        raise _RefusedError(
+            f"{what}: sharing.timeSlicingConfig.interval {config.interval} would change the time slice of all who "
+            f"share the card: leave it out, or ask for all {share.record.slots} slots"
+        )
+    return config.interval
 
 
 def _refuse_many_pipes(planned: Iterable[PlannedDevice]) -> None:
@@ -160,13 +215,13 @@ def _refuse_many_pipes(planned: Iterable[PlannedDevice]) -> None:
             )
 
 
-def _share(result: DeviceRequestAllocationResult) -> int:
-    """The consumed percentage; a device without shares is used whole."""
-    text = result.consumed_capacity.get("sharePercent", str(WHOLE))
-    percent = _quantity(result, "sharePercent", text)
-    if not 1 <= percent <= WHOLE:
-        raise _RefusedError(f"device request {result.device_request!r}: sharePercent {text} is not between 1 and 100")
-    return percent
+def _whole_number(result: DeviceRequestAllocationResult, name: str, default: str, most: int) -> int:
+    """The consumed amount of a capacity; an API server without shares leaves the default."""
+    text = result.consumed_capacity.get(name, default)
+    number = _quantity(result, name, text)
+    if not 1 <= number <= most:
+        raise _RefusedError(f"device request {result.device_request!r}: {name} {text} is not between 1 and {most}")
+    return number
 
 
 def _asked_memory(share: _Share) -> int | None:

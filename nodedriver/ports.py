@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from nodedriver.facts import ComputeMode, GpuFacts, MigInstanceFacts, MigPlacement, PciAddress
+from nodedriver.gpuconfig import Interval
 
 
 class GpuError(Exception):
@@ -22,28 +23,40 @@ class Gpus(Protocol):
     def facts(self) -> tuple[GpuFacts, ...]:
         """Every GPU as it is now, ordered by PCI address."""
 
-    def create_mig(self, gpu: PciAddress, placement: MigPlacement) -> MigInstanceFacts:
-        """Make the GPU instance and the compute instance that fills it, in MIG mode, which is entered if need be.
+    def enter_mig(self, gpu: PciAddress) -> None:
+        """Be in MIG mode. A mode change that is not immediate is a GpuError."""
 
-        A mode change that is not immediate is a GpuError. An instance that already exists at exactly this placement is
-        completed (compute instance) and returned.
+    def leave_mig(self, gpu: PciAddress) -> None:
+        """Be out of MIG mode, so that the whole GPU can be used. Where the mode is off already, nothing happens.
+
+        GPU instances on it, or a mode change that is not immediate, are a GpuError. MIG mode may still be on after
+        `leave_mig_if_empty`, when something held the GPU at that moment: whoever prepares a whole GPU calls this.
+        """
+
+    def leave_mig_if_empty(self, gpu: PciAddress) -> None:
+        """The same where no GPU instance is on it and it can switch when idle; else it stays as it is."""
+
+    def create_mig(self, gpu: PciAddress, placement: MigPlacement) -> MigInstanceFacts:
+        """Make the GPU instance and the compute instance that fills it; the GPU is in MIG mode.
+
+        An instance that already exists at exactly this placement is completed (compute instance) and returned.
         """
 
     def remove_mig(self, gpu: PciAddress, placement: MigPlacement) -> None:
-        """Remove that instance, then MIG mode if the GPU is empty and can switch when idle. Absent counts as done."""
+        """Remove that instance. Absent counts as done."""
 
     def find_mig(self, gpu: PciAddress, placement: MigPlacement) -> MigInstanceFacts | None:
         """The instance at exactly this placement, also one without a compute instance."""
 
-    def make_whole(self, gpu: PciAddress) -> None:
-        """Leave MIG mode, so that the whole GPU can be used. Where the mode is off already, nothing happens.
-
-        GPU instances on it, or a mode change that is not immediate, are a GpuError. MIG mode may still be on after
-        `remove_mig`, when something held the GPU at that moment: whoever prepares a whole GPU calls this first.
-        """
-
     def set_compute_mode(self, gpu: PciAddress, mode: ComputeMode) -> None:
         """Set the compute mode of a whole GPU (never of a GPU in MIG mode)."""
+
+
+class TimeSlices(Protocol):
+    """How long the processes of a card may run before others do. `nodedriver.timeslices` is the real door."""
+
+    def set(self, gpu: PciAddress, interval: Interval) -> None:
+        """Give the whole GPU's processes time slices of that length. GpuError where that fails."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

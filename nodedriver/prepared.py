@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import ceil
 from pathlib import Path
 
 from dra.names import ClaimUID
+from nodedriver.boundary import boundary
 from nodedriver.checkpoint import (
     Checkpoint,
     CheckpointError,
@@ -70,11 +73,14 @@ class PreparedClaims:
 
     def save(self, claim: PreparedClaim) -> None:
         """Write this claim's entry, durably, before anything that it announces is done."""
+        boundary(claim.uid, f"checkpoint {claim.state}")
         self._change(lambda checkpoint: checkpoint.with_claim(claim))
 
     def drop(self, uid: ClaimUID) -> None:
         """Forget the claim; unknown is fine."""
+        boundary(uid, "checkpoint gone")
         self._change(lambda checkpoint: checkpoint.without_claim(uid))
+        boundary(uid, "answer")
 
     def _change(self, step: Callable[[Checkpoint], Checkpoint]) -> None:
         with self._locks.checkpoint():
@@ -103,23 +109,23 @@ def why_not(checkpoint: Checkpoint, claim: PreparedClaim) -> str:
         if reason := checkpoint.unclean.get(device.gpu):
             return f"device {device.device} can't be prepared: {reason}"
         if reason := _held(device, claim, neighbours(checkpoint, claim.uid, claim.gpus)):
-            return f"device {device.device} ({device.share} %) can't be prepared: {reason}"
+            return f"device {device.device} ({device.part}) can't be prepared: {reason}"
     return ""
 
 
 def _held(device: PreparedDevice, claim: PreparedClaim, others: Iterable[PreparedClaim]) -> str:
-    taken = sum(own.share for own in sharers(device, (claim,)))
+    taken = sum((own.percent for own in sharers(device, (claim,))), Fraction())
     holders = []
     for other in others:
         for theirs in _taking(other.devices):
             if theirs.place == device.place:
-                taken += theirs.share
-                holders.append(f"{other.ref} ({theirs.share} %)")
+                taken += theirs.percent
+                holders.append(f"{other.ref} ({theirs.part})")
             elif theirs.gpu == device.gpu and _overlap(theirs.placement, device.placement):
                 return f"it overlaps {theirs.device}, which resource claim {other.ref} holds until it is unprepared"
     if taken <= WHOLE:
         return ""
-    return f"with {', '.join(holders) or 'the other shares of this claim'} its shares would be {taken} % of it"
+    return f"with {', '.join(holders) or 'the other shares of this claim'} its shares would be {ceil(taken)} % of it"
 
 
 def _overlap(one: MigPlacement | None, other: MigPlacement | None) -> bool:

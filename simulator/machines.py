@@ -13,8 +13,9 @@ from uuid import NAMESPACE_OID, uuid5
 
 from dra.objects import OwnerReference, ResourceSlice
 from dra.slices import PoolContent, changes
+from nodedriver.config import TIME_SLICES
 from nodedriver.facts import GpuFacts, GpuUUID
-from nodedriver.inventory import take_inventory
+from nodedriver.inventory import InventoryRules, take_inventory
 from nodedriver.nvml import Nvml
 from simulator.silicon import nvml
 from simulator.silicon.fleet import initialise
@@ -41,5 +42,5 @@ def slices_for(driver_name: str, node: OwnerReference, facts: Sequence[GpuFacts]
     """What the driver would publish for a node with the same cards under UUIDs of its own; `node` owns the slices."""
     own = tuple(replace(gpu, uuid=GpuUUID(f"GPU-{uuid5(NAMESPACE_OID, f'{node.name}/{gpu.uuid}')}")) for gpu in facts)
     ranks = {gpu.pci_address: rank for rank, gpu in enumerate(own)}
-    slices = take_inventory(driver_name, own, ranks).slices
+    slices = take_inventory(InventoryRules(driver_name, TIME_SLICES), own, ranks).slices
     return changes(PoolContent(driver=driver_name, node=node.name, owner=node, slices=slices), ()).create

@@ -1,7 +1,8 @@
 """`python -m simulator.node --root DIR [--scenario NAME] <arguments of nodedriver.main>`: the driver on stand-in GPUs.
 
 Makes the machine under DIR when there is none, puts the silicon under pynvml, points the driver's roots into the tree,
-and then runs the production `nodedriver.main` unchanged, whatever its subcommand.
+lets the process die where a test asks for it (`crash`), and then runs the production `nodedriver.main` unchanged,
+whatever its subcommand.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nodedriver.main import main as run_driver
+from simulator import crash
 from simulator.silicon import nvml
 from simulator.silicon.fleet import initialise
 from simulator.silicon.tree import Tree
@@ -26,6 +28,7 @@ def main(arguments: Sequence[str]) -> int:
     own, rest = parser.parse_known_args(arguments)
     tree = machine(own.root.absolute(), own.scenario)
     nvml.install(tree.state)
+    crash.install(tree.root)
     return run_driver([*rest[:1], *roots(tree), *rest[1:]])
 
 

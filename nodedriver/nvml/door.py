@@ -17,7 +17,7 @@ import structlog
 
 from nodedriver.facts import ComputeMode, GpuFacts, MigInstanceFacts, MigModeChange, MigPlacement, PciAddress
 from nodedriver.nvml import cards, mig
-from nodedriver.nvml.calls import Card, NvmlError, ask
+from nodedriver.nvml.calls import NvmlError, ask
 from nodedriver.ports import GpuError
 
 log = structlog.get_logger(__name__)
@@ -53,26 +53,29 @@ class Nvml:
                 log.exception("GPU left out", index=index)
         return tuple(sorted(found, key=lambda gpu: gpu.pci_address))
 
+    def enter_mig(self, gpu: PciAddress) -> None:
+        """Be in MIG mode (see `Gpus`)."""
+        with self._locks[gpu]:
+            card = cards.card_by_address(gpu)
+            if not mig.is_enabled(card):
+                mig.set_mode(card, enabled=True)
+
     def create_mig(self, gpu: PciAddress, placement: MigPlacement) -> MigInstanceFacts:
         """Make the instance, or complete the one that is there (see `Gpus`)."""
         with self._locks[gpu]:
-            card = _in_mig_mode(gpu)
+            card = cards.card_by_address(gpu)
             found = mig.instance_at(card, placement)
             instance = mig.create(card, placement) if found is None else found
             mig.complete(card, instance)
             return mig.instance_facts(card, instance)
 
     def remove_mig(self, gpu: PciAddress, placement: MigPlacement) -> None:
-        """Remove the instance (see `Gpus`). Where something still holds the card MIG mode stays on, which is logged."""
+        """Remove the instance (see `Gpus`)."""
         with self._locks[gpu]:
             card = cards.card_by_address(gpu)
             instance = mig.instance_at(card, placement)
             if instance is not None:
                 mig.destroy(card, instance)
-            try:
-                _leave_mig_mode_if_empty(card)
-            except GpuError as error:
-                log.warning("MIG mode left on", gpu=gpu, reason=str(error))
 
     def find_mig(self, gpu: PciAddress, placement: MigPlacement) -> MigInstanceFacts | None:
         """The instance at exactly this placement, or None."""
@@ -80,7 +83,16 @@ class Nvml:
         instance = mig.instance_at(card, placement)
         return mig.instance_facts(card, instance) if instance is not None else None
 
-    def make_whole(self, gpu: PciAddress) -> None:
+    def leave_mig_if_empty(self, gpu: PciAddress) -> None:
+        """Leave MIG mode where nothing is in its way (see `Gpus`)."""
+        with self._locks[gpu]:
+            card = cards.card_by_address(gpu)
+            if not mig.is_enabled(card) or mig.mode_change(card) is not MigModeChange.WHEN_IDLE:
+                return
+            if next(mig.instances(card), None) is None:
+                mig.set_mode(card, enabled=False)
+
+    def leave_mig(self, gpu: PciAddress) -> None:
         """Leave MIG mode (see `Gpus`)."""
         with self._locks[gpu]:
             card = cards.card_by_address(gpu)
@@ -98,19 +110,3 @@ class Nvml:
         """Set the compute mode of a whole GPU."""
         card = cards.card_by_address(gpu)
         card.ask(pynvml.nvmlDeviceSetComputeMode, card.handle, int(mode))
-
-
-def _in_mig_mode(gpu: PciAddress) -> Card:
-    """The card, in MIG mode; looked up again after a mode change, since that ends its handles."""
-    card = cards.card_by_address(gpu)
-    if mig.is_enabled(card):
-        return card
-    mig.set_mode(card, enabled=True)
-    return cards.card_by_address(gpu)
-
-
-def _leave_mig_mode_if_empty(card: Card) -> None:
-    if not mig.is_enabled(card) or mig.mode_change(card) is not MigModeChange.WHEN_IDLE:
-        return
-    if next(mig.instances(card), None) is None:
-        mig.set_mode(card, enabled=False)

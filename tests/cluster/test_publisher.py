@@ -17,7 +17,7 @@ from dra.kube.errors import KubeError
 from dra.kube.port import list_all
 from dra.objects import ResourceSlice, decode
 from nodedriver.facts import GpuFacts, PciAddress
-from nodedriver.inventory import Inventory, ServerFeatures, take_inventory
+from nodedriver.inventory import Inventory, InventoryRules, ServerFeatures, take_inventory
 from nodedriver.publisher import Publisher
 from nodedriver.serverfeatures import detect_features
 from tests.cluster.access import Access
@@ -74,7 +74,9 @@ def content(
     gpus: tuple[GpuFacts, ...] = CARDS, unclean: tuple[PciAddress, ...] = ()
 ) -> Callable[[ServerFeatures], Inventory]:
     ranks = {gpu.pci_address: rank for rank, gpu in enumerate(CARDS)}
-    return lambda features: take_inventory(DRIVER, gpus, ranks, unclean=dict.fromkeys(unclean, WHY), features=features)
+    return lambda features: take_inventory(
+        InventoryRules(DRIVER), gpus, ranks, unclean=dict.fromkeys(unclean, WHY), features=features
+    )
 
 
 def slices(cluster: Cluster) -> list[Slice]:

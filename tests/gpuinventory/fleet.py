@@ -19,7 +19,7 @@ from gpuinventory.kinds import CAPABILITIES
 from gpuinventory.models import ClusterObject
 from gpuinventory.services.changelog import bump_revision
 from gpuinventory.services.ingest import Seen, ingest
-from nodedriver.inventory import take_inventory
+from nodedriver.inventory import InventoryRules, take_inventory
 from tests.nodedriver.gpus import card
 
 DRIVER = "gpu.portico.dev"
@@ -30,7 +30,7 @@ def slices_of(node: str, *, cards: int = 1, unclean: Iterable[int] = (), version
     """The ResourceSlices of a node with so many H100, each card with every MIG placement."""
     gpus = tuple(card(bus=0x18 + index) for index in range(cards))
     inventory = take_inventory(
-        DRIVER,
+        InventoryRules(DRIVER),
         gpus,
         {gpu.pci_address: index for index, gpu in enumerate(gpus)},
         unclean={gpus[index].pci_address: "checkpoint-unreadable" for index in unclean},

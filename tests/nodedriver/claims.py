@@ -21,8 +21,9 @@ def mps(percentage: int | None = None, memory: str | None = None) -> JsonObject:
     return gpu_config({"strategy": "MPS", **({"mpsConfig": given} if given else {})})
 
 
-def time_slicing() -> JsonObject:
-    return gpu_config({"strategy": "TimeSlicing"})
+def time_slicing(interval: str | None = None) -> JsonObject:
+    sliced = {} if interval is None else {"timeSlicingConfig": {"interval": interval}}
+    return gpu_config({"strategy": "TimeSlicing", **sliced})
 
 
 def of_class(parameters: JsonObject, *requests: str, driver: str = DRIVER) -> DeviceAllocationConfiguration:
@@ -48,6 +49,18 @@ def given(
         admin_access=admin,
         share_id=None if share is None else f"00000000-0000-4000-8000-{share:012d}",
         consumed_capacity=consumed,
+    )
+
+
+def given_slots(device: str, slots: int) -> DeviceRequestAllocationResult:
+    """One result of a time-sliced device."""
+    return DeviceRequestAllocationResult(
+        request="gpu",
+        driver=DRIVER,
+        pool=NODE,
+        device=device,
+        share_id=f"00000000-0000-4000-8000-{slots:012d}",
+        consumed_capacity={"slots": str(slots), "memory": "0"},
     )
 
 

@@ -20,13 +20,14 @@ from dra.names import ClaimRef, ClaimUID
 from dra.objects import ResourceClaim, to_json
 from nodedriver.claimspecs import ClaimSpecs, NodePaths
 from nodedriver.driver import Driver, Parts
-from nodedriver.inventory import take_inventory
+from nodedriver.hands import Hands, Tools
+from nodedriver.inventory import InventoryRules, take_inventory
 from nodedriver.locks import Locks
 from nodedriver.mps import MpsClient
 from nodedriver.nvml import Nvml
 from nodedriver.plan import PlanRules
 from nodedriver.prepared import PreparedClaims
-from nodedriver.steps import Steps
+from nodedriver.timeslices import NvidiaSmi
 from simulator.silicon import nvml as silicon_nvml
 from simulator.silicon.fleet import initialise
 from simulator.silicon.state import State
@@ -85,17 +86,18 @@ class Machine:
             host_driver_root=self.tree.driver,
         )
         specs = ClaimSpecs(DRIVER, paths, self.gpus, {gpu.pci_address: gpu.minor for gpu in facts})
-        steps = Steps(self.gpus, MpsClient(self.plugin_dir / "mps" / "mpsd.sock"), specs)
+        mps, times = MpsClient(self.plugin_dir / "mps" / "mpsd.sock"), NvidiaSmi(self.tree.driver)
+        hands = Hands(Tools(gpus=self.gpus, mps=mps, time_slices=times, specs=specs))
         self.prepared = PreparedClaims(self.plugin_dir / "checkpoint.json", boot_id=boot_id, locks=locks)
-        self.aside = self.prepared.open(steps.look_for_unclean)
+        self.aside = self.prepared.open(hands.look_for_unclean)
         return Driver(
             Parts(
                 cluster=KubeClient.from_environment(str(self.folder / "kubeconfig")),
-                records=take_inventory(DRIVER, facts, ranks).records,
+                records=take_inventory(InventoryRules(DRIVER, 10), facts, ranks).records,
                 rules=PlanRules(driver_name=DRIVER, pool=NODE, mps_reserve=512 * 2**20),
                 locks=locks,
                 prepared=self.prepared,
-                steps=steps,
+                hands=hands,
                 statuses=self.wished.extend,
             )
         )

@@ -54,9 +54,12 @@ class DriverNode:
 
     def kill(self, program: str = "driver") -> None:
         """SIGKILL: nothing is cleaned up, but the registration socket, so that a new one can be waited for."""
-        process = self._programs.pop(program)
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait(10)
+        os.kill(self._programs[program].pid, signal.SIGKILL)
+        self.buried(program)
+
+    def buried(self, program: str) -> None:
+        """Take notice of a program that ended by SIGKILL."""
+        assert self._programs.pop(program).wait(10) == -signal.SIGKILL
         self.registration_socket.unlink()
 
     def terminate(self, program: str) -> int:

@@ -142,6 +142,7 @@ def test_a_mig_instance_has_two_capability_nodes(tree: Tree) -> None:
     gpus = Nvml(library=None, sys_root=tree.sys)
     try:
         gpu = gpus.facts()[2]
+        gpus.enter_mig(gpu.pci_address)
         made = gpus.create_mig(gpu.pci_address, MigPlacement(profile_id=9, start=4, size=4))
     finally:
         gpus.close()

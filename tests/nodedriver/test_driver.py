@@ -12,12 +12,13 @@ from nodedriver.driver import Failed, Prepared
 from nodedriver.facts import MigPlacement
 from simulator.silicon.hardware import Injection
 from simulator.silicon.state import with_gpu
-from tests.nodedriver.claims import allocated, given, gpu_config, mps, of_claim, of_class
+from tests.nodedriver.claims import allocated, given, given_slots, gpu_config, mps, of_claim, of_class, time_slicing
 from tests.nodedriver.machine import CLAIMS, Machine, wait_until
 
 pytestmark = pytest.mark.programs
 
 A, B = "aaaaaaaa-0000-4000-8000-000000000000", "bbbbbbbb-0000-4000-8000-000000000000"
+C = "cccccccc-0000-4000-8000-000000000000"
 MIG = "gpu-0-mig-3g40gb-4"
 CREATE, CREATE_COMPUTE = "nvmlDeviceCreateGpuInstanceWithPlacement", "nvmlGpuInstanceCreateComputeInstance"
 
@@ -90,6 +91,7 @@ def test_prepare_remakes_an_instance_that_went_away(machine: Machine) -> None:
 
 
 def test_an_instance_made_by_hand_is_used_and_stays(machine: Machine) -> None:
+    machine.gpus.enter_mig(machine.gpus.facts()[0].pci_address)
     machine.gpus.create_mig(machine.gpus.facts()[0].pci_address, MigPlacement(9, 4, 4))
     ref = machine.allocate(allocated(given(MIG, 100), uid=A))
     names(machine.driver.prepare(ref))
@@ -142,6 +144,51 @@ def test_shares_of_a_mig_instance(supervised: Machine) -> None:
     assert supervised.instances() == [(9, 4)]
     assert supervised.driver.unprepare(two) == ""
     assert (supervised.instances(), supervised.daemons()) == ([], {})
+
+
+def test_claims_take_turns_on_a_time_sliced_card(machine: Machine) -> None:
+    many = machine.allocate(allocated(given_slots("gpu-0-timesliced", 9), name="a", uid=A))
+    one = machine.allocate(allocated(given_slots("gpu-0-timesliced", 1), name="b", uid=B))
+    before = machine.state.read()
+    names(machine.driver.prepare(many))
+    assert names(machine.driver.prepare(one)) == ["gpu-0-timesliced"]
+    assert (nodes(machine, B), environment(machine, B)) == (["/dev/nvidia0"], [])
+    assert machine.state.read() == before
+    third = machine.allocate(allocated(given_slots("gpu-0-timesliced", 1), name="c", uid=C))
+    assert (
+        "(1 of 10 slots) can't be prepared: with ml-team/a (9 of 10 slots), ml-team/b (1 of 10 slots) its shares would "
+        "be 110 % of it"
+    ) in error(machine.driver.prepare(third))
+    whole = machine.allocate(allocated(given("gpu-0", 100), name="d", uid=C))
+    assert "it overlaps gpu-0-timesliced, which resource claim ml-team/a holds" in error(machine.driver.prepare(whole))
+    assert machine.driver.unprepare(many) == machine.driver.unprepare(one) == ""
+    assert machine.specs() == {}
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        allocated(given("gpu-0", 100), config=(of_claim(time_slicing("Long")),), uid=A),
+        allocated(given_slots("gpu-0-timesliced", 10), config=(of_claim(time_slicing("Long")),), uid=A),
+    ],
+    ids=["exclusive", "every slot"],
+)
+def test_the_time_slice_is_the_claims_while_it_has_the_card_alone(machine: Machine, claim: ResourceClaim) -> None:
+    ref = machine.allocate(claim)
+    names(machine.driver.prepare(ref))
+    assert [gpu.timeslice for gpu in machine.state.read().gpus[:2]] == [3, 0]
+    assert machine.driver.unprepare(ref) == ""
+    assert machine.state.read().gpus[0].timeslice == 0
+
+
+def test_without_nvidia_smi_a_time_slice_is_refused_and_nothing_else_is(machine: Machine) -> None:
+    (machine.tree.driver / "usr/bin/nvidia-smi").unlink()
+    ref = machine.allocate(allocated(given("gpu-0", 100), config=(of_claim(time_slicing("Long")),), uid=A))
+    assert "its time slice can't be set to Long, since nvidia-smi is not below the driver root" in error(
+        machine.driver.prepare(ref)
+    )
+    plain = machine.allocate(allocated(given("gpu-1", 100), name="b", uid=B))
+    assert names(machine.driver.prepare(plain)) == ["gpu-1"]
 
 
 def test_neighbours_statuses_are_written_anew_when_a_share_comes_or_goes(supervised: Machine) -> None:

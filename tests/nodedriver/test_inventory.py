@@ -15,8 +15,8 @@ from dra.mig.profiles import MODELS
 from dra.names import is_dns_label
 from dra.objects import CapacityRange, CapacityRequestPolicy, Counter, Device, DeviceCapacity, DeviceTaint
 from dra.quantity import parse_quantity
-from nodedriver.facts import GpuFacts, MigModeChange, MigPlacement, PciAddress
-from nodedriver.inventory import DeviceRecord, DeviceType, Inventory, ServerFeatures, take_inventory
+from nodedriver.facts import DeviceType, GpuFacts, MigModeChange, MigPlacement, PciAddress
+from nodedriver.inventory import DeviceRecord, Inventory, InventoryRules, ServerFeatures, take_inventory
 from tests.nodedriver.gpus import MIB, card
 
 DRIVER = "gpu.deckhouse.io"
@@ -28,7 +28,7 @@ def inventory_of(*gpus: GpuFacts, unclean: tuple[PciAddress, ...] = (), features
                  first_rank: int = 0) -> Inventory:  # fmt: skip
     ranks = {gpu.pci_address: first_rank + i for i, gpu in enumerate(gpus)}
     return take_inventory(
-        DRIVER,
+        InventoryRules(DRIVER),
         gpus,
         ranks,
         unclean=dict.fromkeys(unclean, "checkpoint-unreadable"),
@@ -113,6 +113,38 @@ def test_records_say_what_stands_behind_a_name(rank_3: Inventory) -> None:
     )
 
 
+def test_the_time_of_a_card_is_given_in_slots() -> None:
+    gpu = card(bus=0x65)
+    inventory = take_inventory(InventoryRules(DRIVER, 10), (gpu,), {gpu.pci_address: 3})
+    found = devices(inventory)
+    device = found["gpu-3-timesliced"]
+    assert list(found)[:2] == ["gpu-3", "gpu-3-timesliced"]
+    assert values(device) == values(found["gpu-3"]) | {"deviceType": "TimeSliced"}
+    assert device.consumes_counters == found["gpu-3"].consumes_counters
+    assert device.allow_multiple_allocations
+    slots = CapacityRequestPolicy(default="1", valid_range=CapacityRange(min="1", max="10", step="1"))
+    nothing = CapacityRequestPolicy(default="0", valid_values=("0",))
+    assert device.capacity == {
+        "slots": DeviceCapacity(value="10", request_policy=slots),
+        "memory": DeviceCapacity(value="81559Mi", request_policy=nothing),
+    }
+    assert inventory.records["gpu-3-timesliced"] == DeviceRecord(
+        name="gpu-3-timesliced",
+        type=DeviceType.TIME_SLICED,
+        gpu=PciAddress("0000:65:00.0"),
+        placement=None,
+        memory=81559 * MIB,
+        slots=10,
+    )
+
+
+@pytest.mark.parametrize("features", [ServerFeatures(counters=False), ServerFeatures(shares=False)])
+def test_time_is_not_given_where_the_server_can_not_keep_it_apart(features: ServerFeatures) -> None:
+    gpu = card(bus=0x65)
+    rules, ranks = InventoryRules(DRIVER, 10), {gpu.pci_address: 3}
+    assert "gpu-3-timesliced" not in take_inventory(rules, (gpu,), ranks, features=features).records
+
+
 @pytest.mark.parametrize(("name", "memory"), [("gpu-3", "81559Mi"), ("gpu-3-mig-1g10gb-0", "9984Mi")])
 def test_every_device_is_shared_by_percent_and_tightened_by_memory(rank_3: Inventory, name: str, memory: str) -> None:
     device = devices(rank_3)[name]
@@ -157,8 +189,8 @@ def test_a_ninth_card_begins_a_second_counter_slice() -> None:
 def test_a_card_that_leaves_moves_no_other() -> None:
     cards = [card(bus=0x10 + i) for i in range(3)]
     ranks = {each.pci_address: rank for rank, each in enumerate(cards)}
-    before = take_inventory(DRIVER, tuple(cards), ranks)
-    after = take_inventory(DRIVER, (cards[0], cards[2]), ranks)
+    before = take_inventory(InventoryRules(DRIVER), tuple(cards), ranks)
+    after = take_inventory(InventoryRules(DRIVER), (cards[0], cards[2]), ranks)
     assert after.slices[1:] == (before.slices[1], before.slices[3])
 
 

@@ -117,7 +117,9 @@ def test_a_mixed_node_tells_who_can_be_partitioned(bench_of: Callable[[str], Ben
     assert all(bool(f.profiles) == (f.mig_mode_change is not MigModeChange.IMPOSSIBLE) for f in facts)
 
 
-def test_create_enters_mig_mode_and_makes_both_instances(hopper: Bench) -> None:
+def test_create_makes_both_instances_in_mig_mode(hopper: Bench) -> None:
+    hopper.gpus.enter_mig(hopper.first)
+    hopper.gpus.enter_mig(hopper.first)
     made = hopper.gpus.create_mig(hopper.first, THREE_AT_4)
     assert hopper.mig_mode()
     assert hopper.instances() == [(9, 4, 1)]
@@ -128,6 +130,7 @@ def test_create_enters_mig_mode_and_makes_both_instances(hopper: Bench) -> None:
 
 
 def test_create_completes_what_a_crash_left_half_made(hopper: Bench) -> None:
+    hopper.gpus.enter_mig(hopper.first)
     hopper.state.inject(Injection(function="nvmlGpuInstanceCreateComputeInstance", code=999))
     with pytest.raises(NvmlError, match="nvmlGpuInstanceCreateComputeInstance answered"):
         hopper.gpus.create_mig(hopper.first, THREE_AT_4)
@@ -139,21 +142,27 @@ def test_create_completes_what_a_crash_left_half_made(hopper: Bench) -> None:
     assert hopper.instances() == [(9, 4, 1)]
 
 
-def test_remove_takes_back_instance_and_mode(hopper: Bench) -> None:
+def test_the_mode_is_left_with_the_last_instance(hopper: Bench) -> None:
+    hopper.gpus.enter_mig(hopper.first)
     hopper.gpus.create_mig(hopper.first, THREE_AT_4)
     hopper.gpus.create_mig(hopper.first, ONE_AT_0)
     hopper.gpus.remove_mig(hopper.first, THREE_AT_4)
+    hopper.gpus.leave_mig_if_empty(hopper.first)
     assert (hopper.instances(), hopper.mig_mode()) == ([(19, 0, 1)], True)
     hopper.gpus.remove_mig(hopper.first, ONE_AT_0)
-    assert (hopper.instances(), hopper.mig_mode()) == ([], False)
+    assert (hopper.instances(), hopper.mig_mode()) == ([], True)
+    hopper.gpus.leave_mig_if_empty(hopper.first)
+    hopper.gpus.leave_mig_if_empty(hopper.first)
+    assert not hopper.mig_mode()
 
 
 def test_remove_of_an_instance_without_compute_instance(hopper: Bench) -> None:
+    hopper.gpus.enter_mig(hopper.first)
     hopper.state.inject(Injection(function="nvmlGpuInstanceCreateComputeInstance", code=999))
     with pytest.raises(GpuError):
         hopper.gpus.create_mig(hopper.first, THREE_AT_4)
     hopper.gpus.remove_mig(hopper.first, THREE_AT_4)
-    assert (hopper.instances(), hopper.mig_mode()) == ([], False)
+    assert hopper.instances() == []
 
 
 def test_remove_of_what_is_absent_is_done(hopper: Bench) -> None:
@@ -162,6 +171,7 @@ def test_remove_of_what_is_absent_is_done(hopper: Bench) -> None:
 
 
 def test_a_taken_placement_is_refused_with_a_next_step(hopper: Bench) -> None:
+    hopper.gpus.enter_mig(hopper.first)
     hopper.gpus.create_mig(hopper.first, MigPlacement(profile_id=0, start=0, size=8))
     with pytest.raises(GpuError, match="Another GPU instance is in its way") as refusal:
         hopper.gpus.create_mig(hopper.first, THREE_AT_4)
@@ -171,35 +181,37 @@ def test_a_taken_placement_is_refused_with_a_next_step(hopper: Bench) -> None:
 def test_a_held_card_does_not_enter_mig_mode_and_keeps_no_wish(hopper: Bench) -> None:
     pid = hopper.hold()
     with pytest.raises(NvmlError, match=f"held by process {pid}") as refusal:
-        hopper.gpus.create_mig(hopper.first, THREE_AT_4)
+        hopper.gpus.enter_mig(hopper.first)
     assert refusal.value.code == 19
     gpu = hopper.state.read().gpus[0]
     assert (gpu.mig_current, gpu.mig_pending) == (False, False)
 
 
-def test_a_card_held_at_removal_stays_in_mig_mode_until_made_whole(hopper: Bench) -> None:
-    hopper.gpus.create_mig(hopper.first, THREE_AT_4)
+def test_a_card_that_is_held_stays_in_mig_mode(hopper: Bench) -> None:
+    hopper.gpus.enter_mig(hopper.first)
     hopper.hold()
-    hopper.gpus.remove_mig(hopper.first, THREE_AT_4)
-    assert (hopper.instances(), hopper.mig_mode()) == ([], True)
     with pytest.raises(GpuError, match="held by process"):
-        hopper.gpus.make_whole(hopper.first)
+        hopper.gpus.leave_mig_if_empty(hopper.first)
+    assert hopper.mig_mode()
+    with pytest.raises(GpuError, match="held by process"):
+        hopper.gpus.leave_mig(hopper.first)
     hopper.let_go()
-    hopper.gpus.make_whole(hopper.first)
+    hopper.gpus.leave_mig(hopper.first)
     assert not hopper.mig_mode()
 
 
 def test_a_card_with_instances_is_not_made_whole(hopper: Bench) -> None:
+    hopper.gpus.enter_mig(hopper.first)
     hopper.gpus.create_mig(hopper.first, THREE_AT_4)
     with pytest.raises(GpuError, match="1 GPU instances are on it"):
-        hopper.gpus.make_whole(hopper.first)
+        hopper.gpus.leave_mig(hopper.first)
     assert hopper.instances() == [(9, 4, 1)]
 
 
 def test_ampere_is_never_switched(ampere: Bench) -> None:
     assert ampere.facts().mig_mode_change is MigModeChange.NEEDS_RESET
     with pytest.raises(GpuError, match="can't be switched on without a reset"):
-        ampere.gpus.create_mig(ampere.first, THREE_AT_4)
+        ampere.gpus.enter_mig(ampere.first)
     gpu = ampere.state.read().gpus[0]
     assert (gpu.mig_current, gpu.mig_pending) == (False, False)
 
@@ -209,6 +221,7 @@ def test_ampere_in_mig_mode_stays_there_when_the_last_instance_goes(ampere: Benc
     assert ampere.facts().mig_enabled
     ampere.gpus.create_mig(ampere.first, THREE_AT_4)
     ampere.gpus.remove_mig(ampere.first, THREE_AT_4)
+    ampere.gpus.leave_mig_if_empty(ampere.first)
     gpu = ampere.state.read().gpus[0]
     assert (gpu.gpu_instances, gpu.mig_current, gpu.mig_pending) == ((), True, True)
 

@@ -7,11 +7,22 @@ from hypothesis import given as examples
 from hypothesis import strategies as some
 
 from dra.objects import ResourceClaim
-from nodedriver.facts import MigPlacement, PciAddress
-from nodedriver.gpuconfig import MpsLimits
-from nodedriver.inventory import DeviceRecord, DeviceType
+from nodedriver.facts import DeviceType, MigPlacement, PciAddress
+from nodedriver.gpuconfig import Interval, MpsLimits
+from nodedriver.inventory import DeviceRecord
 from nodedriver.plan import PlanRefusal, PlanRules, PreparePlan, plan_claim
-from tests.nodedriver.claims import DRIVER, NODE, allocated, given, gpu_config, mps, of_claim, of_class, time_slicing
+from tests.nodedriver.claims import (
+    DRIVER,
+    NODE,
+    allocated,
+    given,
+    given_slots,
+    gpu_config,
+    mps,
+    of_claim,
+    of_class,
+    time_slicing,
+)
 
 MIB = 1024 * 1024
 H100 = 81559 * MIB  # what NVML reports for an H100 80GB
@@ -22,6 +33,9 @@ RECORDS = {
     "gpu-0": DeviceRecord(name="gpu-0", type=DeviceType.PHYSICAL, gpu=CARD, placement=None, memory=H100),
     "gpu-1": DeviceRecord(
         name="gpu-1", type=DeviceType.PHYSICAL, gpu=PciAddress("0000:2a:00.0"), placement=None, memory=H100
+    ),
+    "gpu-0-timesliced": DeviceRecord(
+        name="gpu-0-timesliced", type=DeviceType.TIME_SLICED, gpu=CARD, placement=None, memory=H100, slots=4
     ),
     "gpu-0-mig-3g40gb-0": DeviceRecord(
         name="gpu-0-mig-3g40gb-0", type=DeviceType.MIG, gpu=CARD, placement=MigPlacement(9, 0, 4), memory=PART
@@ -86,14 +100,52 @@ LIMITS: dict[str, tuple[ResourceClaim, MpsLimits | None]] = {
     ),
 }
 
+# What the time slice of the card is set to, None: it stays; and how many slots are taken.
+TIMES: dict[str, tuple[ResourceClaim, tuple[Interval | None, int]]] = {
+    "whole": (allocated(given("gpu-0", 100)), (None, 0)),
+    "whole, default interval": (allocated(given("gpu-0", 100), config=(of_class(time_slicing()),)), (None, 0)),
+    "whole, long": (allocated(given("gpu-0", 100), config=(of_claim(time_slicing("Long")),)), (Interval.LONG, 0)),
+    "whole, the class binds": (
+        allocated(given("gpu-0", 100), config=(of_class(time_slicing("Short")), of_claim(time_slicing("Long")))),
+        (Interval.SHORT, 0),
+    ),
+    "one slot by default": (allocated(given("gpu-0-timesliced")), (None, 1)),
+    "three slots": (allocated(given_slots("gpu-0-timesliced", 3), config=(of_class(time_slicing()),)), (None, 3)),
+    "all slots, medium": (
+        allocated(given_slots("gpu-0-timesliced", 4), config=(of_claim(time_slicing("Medium")),)),
+        (Interval.MEDIUM, 4),
+    ),
+}
+
+
+@pytest.mark.parametrize(("claim", "times"), TIMES.values(), ids=TIMES)
+def test_times(claim: ResourceClaim, times: tuple[Interval | None, int]) -> None:
+    plan = plan_claim(claim, RECORDS, RULES)
+    assert isinstance(plan, PreparePlan), plan
+    assert [(device.interval, device.slots) for device in plan.devices] == [times]
+    assert plan.devices[0].mps is None
+
+
 REFUSED: dict[str, tuple[ResourceClaim, str]] = {
     "share with time slicing": (
         allocated(given("gpu-0", 25), config=(of_class(time_slicing()),)),
         "device request 'gpu' (25 % of gpu-0): sharePercent 25 and sharing.strategy TimeSlicing exclude each other",
     ),
-    "whole with time slicing": (
-        allocated(given("gpu-0", 100), config=(of_class(time_slicing()),)),
-        "sharing.strategy TimeSlicing is not served by this version of the driver",
+    "MIG with time slicing": (
+        allocated(given("gpu-0-mig-3g40gb-0", 100), config=(of_class(time_slicing()),)),
+        "sharing.strategy TimeSlicing has no effect on a MIG device, since the time slice is a setting of a whole card",
+    ),
+    "slots under MPS": (
+        allocated(given_slots("gpu-0-timesliced", 2), config=(of_class(mps()),)),
+        "(2 of 4 slots of gpu-0-timesliced): sharing.strategy MPS does not go with a time-sliced device",
+    ),
+    "some slots with an interval": (
+        allocated(given_slots("gpu-0-timesliced", 3), config=(of_claim(time_slicing("Long")),)),
+        "interval Long would change the time slice of all who share the card: leave it out, or ask for all 4 slots",
+    ),
+    "more slots than there are": (
+        allocated(given_slots("gpu-0-timesliced", 5)),
+        "device request 'gpu': slots 5 is not between 1 and 4",
     ),
     "two shares in one request": (
         allocated(given("gpu-0", 25), given("gpu-1", 25)),

@@ -1,0 +1,161 @@
+"""Carries steps out on the hardware, one after another; the only place where a step becomes a deed.
+
+Raises GpuError, MpsError and OSError, and leaves undoing to its caller, who holds the locks of the cards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import structlog
+
+from dra.names import ClaimUID
+from nodedriver.announcing import announce, is_there
+from nodedriver.boundary import boundary
+from nodedriver.cardmodes import CardMode
+from nodedriver.checkpoint import PreparedClaim, PreparedDevice
+from nodedriver.claimspecs import ClaimSpecs
+from nodedriver.facts import ComputeMode, GpuFacts, PciAddress
+from nodedriver.gpuconfig import MpsLimits
+from nodedriver.plan import PlannedDevice
+from nodedriver.ports import GpuError, Gpus, Mps, MpsDaemonStatus, TimeSlices
+from nodedriver.sharing import daemon_spec
+from nodedriver.steps import (
+    EnterMode,
+    MakeInstance,
+    Others,
+    RemoveInstance,
+    RemoveSpec,
+    RunDaemon,
+    SetComputeMode,
+    SetTimeSlice,
+    SettleMode,
+    Step,
+    StopDaemon,
+    WriteSpec,
+    steps_of,
+    undo_of,
+)
+
+type Save = Callable[[PreparedClaim], None]
+
+_log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tools:
+    """What the steps are done with."""
+
+    gpus: Gpus
+    mps: Mps
+    time_slices: TimeSlices
+    specs: ClaimSpecs
+
+
+@dataclass(slots=True)
+class _Work:
+    """A claim while its steps are done. `save` keeps what undo needs as soon as it is known."""
+
+    claim: PreparedClaim
+    save: Save
+    daemons: dict[str, MpsDaemonStatus] = field(default_factory=dict)
+
+
+class Hands:
+    """Does what the steps say."""
+
+    def __init__(self, tools: Tools) -> None:
+        self._gpus = tools.gpus
+        self._mps = tools.mps
+        self._time_slices = tools.time_slices
+        self._specs = tools.specs
+
+    def announce(self, uid: ClaimUID, planned: Iterable[PlannedDevice], others: Others) -> tuple[PreparedDevice, ...]:
+        """What will be done for these devices, for the checkpoint. Looks at the hardware and changes nothing."""
+        name = partial(self._specs.device_id, uid)
+        return tuple(announce(device, others, self._gpus, name) for device in planned)
+
+    def act(self, claim: PreparedClaim, others: Others, save: Save) -> PreparedClaim:
+        """Do all steps and return the claim as it is then. `save` gets what undo needs as soon as it is known."""
+        work = _Work(claim, save)
+        for step in steps_of(claim, others):
+            self._do(step, work)
+        return work.claim
+
+    def undo(self, claim: PreparedClaim, others: Others) -> None:
+        """Take back what was done for this claim and is not needed by others."""
+        work = _Work(claim, lambda _: None)
+        for step in undo_of(claim, others):
+            self._do(step, work)
+
+    def still_there(self, claim: PreparedClaim) -> bool:
+        """Whether the MIG instances that were given out still exist."""
+        return is_there(claim, self._gpus)
+
+    def look_for_unclean(self) -> dict[PciAddress, str]:
+        """The cards that are not as they would be without claims, and what is on them."""
+        daemons = {daemon.device for daemon in self._mps.list()}
+        found = {gpu.pci_address: _unclean(gpu, daemons) for gpu in self._gpus.facts()}
+        return {address: what for address, what in found.items() if what}
+
+    def _do(self, step: Step, work: _Work) -> None:
+        boundary(work.claim.uid, type(step).__name__)
+        match step:
+            case MakeInstance():
+                self._make_instance(step, work)
+            case RunDaemon(index, limits):
+                uuid = work.claim.devices[index].uuid
+                work.daemons[uuid] = self._ensure_daemon(uuid, limits)
+            case WriteSpec():
+                self._specs.write(work.claim, work.daemons)
+            case RemoveSpec():
+                self._specs.remove(work.claim.uid)
+            case StopDaemon(uuid):
+                self._mps.remove(uuid)
+            case _:
+                self._do_on_card(step)
+
+    def _do_on_card(self, step: EnterMode | SettleMode | RemoveInstance | SetComputeMode | SetTimeSlice) -> None:
+        match step:
+            case EnterMode(gpu, CardMode.MIG):
+                self._gpus.enter_mig(gpu)
+            case EnterMode(gpu, _):
+                self._gpus.leave_mig(gpu)
+            case SettleMode(gpu):
+                self._settle(gpu)
+            case RemoveInstance(gpu, placement):
+                self._gpus.remove_mig(gpu, placement)
+            case SetComputeMode(gpu, mode):
+                self._gpus.set_compute_mode(gpu, mode)
+            case SetTimeSlice(gpu, interval):
+                self._time_slices.set(gpu, interval)
+
+    def _make_instance(self, step: MakeInstance, work: _Work) -> None:
+        uuid = self._gpus.create_mig(step.gpu, step.placement).uuid or ""
+        devices = list(work.claim.devices)
+        if devices[step.index].uuid != uuid:
+            devices[step.index] = replace(devices[step.index], uuid=uuid)
+            work.claim = replace(work.claim, devices=tuple(devices))
+            work.save(work.claim)
+
+    def _settle(self, gpu: PciAddress) -> None:
+        """Out of MIG mode, if the card is empty; what still holds the card keeps the mode, and nobody from working."""
+        try:
+            self._gpus.leave_mig_if_empty(gpu)
+        except GpuError as error:
+            _log.warning("MIG mode left on", gpu=gpu, reason=str(error))
+
+    def _ensure_daemon(self, uuid: str, limits: tuple[MpsLimits, ...]) -> MpsDaemonStatus:
+        return self._mps.ensure(daemon_spec(uuid, limits))
+
+
+def _unclean(gpu: GpuFacts, daemons: set[str]) -> str:
+    served = {gpu.uuid, *(instance.uuid for instance in gpu.instances)} & daemons
+    found = {
+        f"{len(gpu.instances)} MIG instances": bool(gpu.instances),
+        f"compute mode {gpu.compute_mode.name}": gpu.compute_mode is not ComputeMode.DEFAULT,
+        f"{len(served)} MPS daemons": bool(served),
+    }
+    return ", ".join(what for what, is_so in found.items() if is_so)
