@@ -34,7 +34,7 @@ def status_data(node: DriverNode, name: str) -> dict[str, Any]:
 def test_slices_are_there_before_the_kubelet_is_told(driver_node: DriverNode) -> None:
     slices = driver_node.store.under(SLICES)
     assert len(slices) == 9
-    assert sum(len(each["spec"].get("devices", [])) for each in slices) == 208
+    assert sum(len(each["spec"].get("devices", [])) for each in slices) == 216
     assert {each["spec"]["driver"] for each in slices} == {DRIVER}
     assert slices[0]["metadata"]["ownerReferences"][0]["uid"] == "node-uid"
 

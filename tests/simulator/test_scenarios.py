@@ -127,7 +127,7 @@ def test_the_mixed_fleet_has_what_real_ones_have() -> None:
     assert incomplete == ["h200-3"]
     assert {pool.driver for pool in pools} == {"gpu.portico.dev", "gpu.amd.com", "gpu.intel.com"}
     a100 = [device for each in pools[PoolID("gpu.portico.dev", "a100-1")] for device in each.spec.devices]
-    assert [device.attributes["deviceType"].string for device in a100] == ["Physical"] * 8
+    assert [device.attributes["deviceType"].string for device in a100] == ["Physical", "TimeSliced"] * 8
     (amd,) = pools[PoolID("gpu.amd.com", "mi300x-1")]
     assert [device.name for device in amd.spec.devices] == [f"gpu-{number}-128" for number in range(8)]
     assert amd.spec.devices[3].attributes["driverVersion"].version == "6.12.12"
