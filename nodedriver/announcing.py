@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from nodedriver.checkpoint import PreparedClaim, PreparedDevice
 from nodedriver.facts import ComputeMode, GpuFacts, PciAddress
+from nodedriver.holding import PreparedClaim, PreparedDevice, sharers
 from nodedriver.plan import PlannedDevice
 from nodedriver.ports import GpuError, Gpus
-from nodedriver.prepared import sharers
 from nodedriver.steps import Others
 
 type CdiName = Callable[[str, str], str]  # of a device and its device request

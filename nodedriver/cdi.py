@@ -14,8 +14,9 @@ from dra.names import ClaimUID
 from dra.objects import JsonObject
 from nodedriver.facts import DeviceNode
 
-# The lowest version that covers what is used here: names that start with a digit, as claim uids do, came with 0.5.0.
-_CDI_VERSION = "0.5.0"
+# The lowest version that covers what is used here: names that start with a digit, as claim uids do, came with 0.5.0,
+# annotations with 0.6.0.
+_CDI_VERSION = "0.6.0"
 _CLASS = "claim"
 _MIB = 2**20
 # The default of CUDA programs, so that one that clears its environment still finds the daemon and meets its limits.
@@ -70,23 +71,50 @@ def file_name(driver_name: str, uid: ClaimUID) -> str:
     return f"{driver_name}-{_CLASS}-{uid}.json"
 
 
-def spec(driver_name: str, devices: Sequence[CdiDevice], control_nodes: Iterable[DeviceNode],
-         driver_files: Iterable[Mount]) -> bytes:  # fmt: skip
-    """The text of a claim's spec file. `control_nodes` and `driver_files` are for every container that has a device.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CdiCommon:
+    """What every container with a device of the claim gets, and a note that the file carries along for its writer."""
 
-    NVIDIA_VISIBLE_DEVICES=void keeps NVIDIA's own runtime hook out of it.
-    """
+    control_nodes: Iterable[DeviceNode]
+    driver_files: Iterable[Mount]
+    note: str = ""
+
+
+def spec(driver_name: str, devices: Sequence[CdiDevice], common: CdiCommon) -> bytes:
+    """The text of a claim's spec file. NVIDIA_VISIBLE_DEVICES=void keeps NVIDIA's own runtime hook out of it."""
     content = {
         "cdiVersion": _CDI_VERSION,
         "kind": f"{driver_name}/{_CLASS}",
+        "annotations": {_note_key(driver_name): common.note},
         "devices": [{"name": device.name, "containerEdits": _device_edits(device)} for device in devices],
         "containerEdits": {
             "env": ["NVIDIA_VISIBLE_DEVICES=void"],
-            "deviceNodes": [_node(node) for node in control_nodes],
-            "mounts": [_mount(mount, _FILE_OPTIONS) for mount in driver_files],
+            "deviceNodes": [_node(node) for node in common.control_nodes],
+            "mounts": [_mount(mount, _FILE_OPTIONS) for mount in common.driver_files],
         },
     }
     return msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n"
+
+
+def note_of(driver_name: str, content: bytes) -> str | None:
+    """The note of a spec file of ours; None where it is not such a file, or was not written whole."""
+    try:
+        found = _NOTED.decode(content)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+    return found.annotations.get(_note_key(driver_name)) if found.kind == f"{driver_name}/{_CLASS}" else None
+
+
+class _Noted(msgspec.Struct, frozen=True):
+    kind: str
+    annotations: dict[str, str] = {}
+
+
+_NOTED = msgspec.json.Decoder(_Noted)
+
+
+def _note_key(driver_name: str) -> str:
+    return f"{driver_name}/prepared"
 
 
 def _device_edits(device: CdiDevice) -> JsonObject:

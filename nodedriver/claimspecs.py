@@ -1,23 +1,40 @@
 """The CDI files, one a resource claim: gathers what `cdi` needs to know, writes the file, removes it.
 
-Device numbers are read anew for each file, since a MIG instance has them only once it exists.
+Each file carries the claim's entry of the checkpoint, so that a lost checkpoint can be made from the files. Device
+numbers are read anew for each file, since a MIG instance has them only once it exists.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import msgspec
+import structlog
+
 from dra.names import ClaimUID
-from nodedriver.cdi import CdiDevice, Mount, MpsEdits, device_name, file_name, qualified_name, spec
-from nodedriver.checkpoint import PreparedClaim, PreparedDevice
+from nodedriver.cdi import (
+    CdiCommon,
+    CdiDevice,
+    Mount,
+    MpsEdits,
+    device_name,
+    file_name,
+    note_of,
+    qualified_name,
+    spec,
+)
 from nodedriver.driverroot import container_files
 from nodedriver.facts import DeviceNode, PciAddress
 from nodedriver.files import remove_if_present, write_atomically
 from nodedriver.gpuconfig import MpsLimits
+from nodedriver.holding import ClaimState, PreparedClaim, PreparedDevice
 from nodedriver.ports import GpuError, Gpus, MpsDaemonStatus
 from nodedriver.procfs import control_nodes, gpu_node, mig_nodes
+
+_log = structlog.get_logger()
+_NOTE = msgspec.json.Decoder(PreparedClaim)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,12 +74,37 @@ class ClaimSpecs:
             )
             for device in claim.devices
         ]
-        content = spec(self._driver_name, devices, control_nodes(self._paths.proc_root), self._driver_files())
+        common = CdiCommon(
+            control_nodes=control_nodes(self._paths.proc_root),
+            driver_files=self._driver_files(),
+            note=_note(claim),
+        )
+        content = spec(self._driver_name, devices, common)
         write_atomically(self._file(claim.uid), content)
 
     def remove(self, uid: ClaimUID) -> None:
         """Remove the file; absent is fine."""
         remove_if_present(self._file(uid))
+
+    def noted(self) -> dict[ClaimUID, PreparedClaim]:
+        """The claims of the files that are there, as they were when their file was written.
+
+        A file that does not tell, of an older driver or broken, is left out and logged.
+        """
+        found = {}
+        for path in sorted(self._paths.cdi_dir.glob(file_name(self._driver_name, ClaimUID("*")))):
+            note = note_of(self._driver_name, path.read_bytes())
+            try:
+                claim = _NOTE.decode(note or "")
+            except msgspec.MsgspecError as error:
+                _log.warning("CDI file does not say what it is for", path=str(path), error=str(error))
+            else:
+                found[claim.uid] = claim
+        return found
+
+    def exists(self, uid: ClaimUID) -> bool:
+        """Whether the claim has its file."""
+        return self._file(uid).exists()
 
     def _file(self, uid: ClaimUID) -> Path:
         return self._paths.cdi_dir / file_name(self._driver_name, uid)
@@ -81,6 +123,11 @@ class ClaimSpecs:
         root, on_host = self._paths.driver_root, self._paths.host_driver_root
         found = [path.relative_to(root) for path in container_files(root)]
         return [Mount(host_path=str(on_host / path), container_path=f"/{path}") for path in found]
+
+
+def _note(claim: PreparedClaim) -> str:
+    """The same for the first file and each later one: by the time that it counts all steps were done."""
+    return msgspec.json.encode(replace(claim, state=ClaimState.COMPLETED, prepared_at=None)).decode()
 
 
 def _mps(limits: MpsLimits, daemon: MpsDaemonStatus) -> MpsEdits:

@@ -18,8 +18,8 @@ from dra.names import ClaimUID
 from dra.objects import API_VERSION, AllocatedDeviceStatus, Condition, JsonObject
 from dra.objects.meta import ApiStruct, encode
 from dra.quantity import Format, Quantity
-from nodedriver.checkpoint import Checkpoint, CheckpointError, ClaimState, PreparedClaim, PreparedDevice
-from nodedriver.prepared import limits_of, sharers
+from nodedriver.checkpoint import CheckpointError
+from nodedriver.holding import Checkpoint, ClaimState, PreparedClaim, PreparedDevice, limits_of, sharers
 from nodedriver.sharing import EnforcedBy, enforced_by
 
 _log = structlog.get_logger()

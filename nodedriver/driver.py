@@ -21,14 +21,15 @@ from dra.kube.requests import RESOURCE_CLAIMS, get
 from dra.names import ClaimRef, ClaimUID
 from dra.objects import ResourceClaim, decode
 from nodedriver.boundary import boundary
-from nodedriver.checkpoint import CheckpointError, ClaimState, PreparedClaim
+from nodedriver.checkpoint import CheckpointError
 from nodedriver.facts import PciAddress
-from nodedriver.hands import Hands
+from nodedriver.hands import Hands, take_back
+from nodedriver.holding import ClaimState, PreparedClaim, neighbours, why_not
 from nodedriver.inventory import DeviceRecord
 from nodedriver.locks import Locks, LockTimeoutError
 from nodedriver.plan import PlanRefusal, PlanRules, PreparePlan, plan_claim
 from nodedriver.ports import GpuError, MpsError
-from nodedriver.prepared import PreparedClaims, neighbours, why_not
+from nodedriver.prepared import PreparedClaims
 
 _log = structlog.get_logger()
 _ACTING_ERRORS = (GpuError, MpsError, OSError)
@@ -202,11 +203,7 @@ class Driver:
         return ClaimError(str(error))
 
     def _take_back(self, uid: ClaimUID) -> None:
-        checkpoint = self._prepared.read()
-        claim = checkpoint.claims.get(uid)
-        if claim is not None:
-            self._hands.undo(claim, neighbours(checkpoint, uid, claim.gpus))
-            self._prepared.drop(uid)
+        take_back(uid, self._prepared, self._hands)
 
     def _neighbour_uids(self, uid: ClaimUID, gpus: AbstractSet[PciAddress]) -> list[ClaimUID]:
         return [claim.uid for claim in neighbours(self._prepared.read(), uid, gpus)]

@@ -5,7 +5,7 @@ Raises GpuError, MpsError and OSError, and leaves undoing to its caller, who hol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -15,12 +15,13 @@ from dra.names import ClaimUID
 from nodedriver.announcing import announce, is_there
 from nodedriver.boundary import boundary
 from nodedriver.cardmodes import CardMode
-from nodedriver.checkpoint import PreparedClaim, PreparedDevice
 from nodedriver.claimspecs import ClaimSpecs
 from nodedriver.facts import ComputeMode, GpuFacts, PciAddress
 from nodedriver.gpuconfig import MpsLimits
+from nodedriver.holding import PreparedClaim, PreparedDevice, neighbours
 from nodedriver.plan import PlannedDevice
 from nodedriver.ports import GpuError, Gpus, Mps, MpsDaemonStatus, TimeSlices
+from nodedriver.prepared import PreparedClaims
 from nodedriver.sharing import daemon_spec
 from nodedriver.steps import (
     EnterMode,
@@ -94,10 +95,14 @@ class Hands:
         """Whether the MIG instances that were given out still exist."""
         return is_there(claim, self._gpus)
 
-    def look_for_unclean(self) -> dict[PciAddress, str]:
-        """The cards that are not as they would be without claims, and what is on them."""
-        daemons = {daemon.device for daemon in self._mps.list()}
-        found = {gpu.pci_address: _unclean(gpu, daemons) for gpu in self._gpus.facts()}
+    def look_for_unclean(self, claims: Iterable[PreparedClaim]) -> dict[PciAddress, str]:
+        """The cards that are not as they would be with these claims alone, and what is on them beside."""
+        devices = [device for claim in claims for device in claim.devices if not device.admin_access]
+        daemons = {daemon.device for daemon in self._mps.list()} - {device.uuid for device in devices}
+        found = {
+            gpu.pci_address: _unclean(gpu, daemons, [d for d in devices if d.gpu == gpu.pci_address])
+            for gpu in self._gpus.facts()
+        }
         return {address: what for address, what in found.items() if what}
 
     def _do(self, step: Step, work: _Work) -> None:
@@ -151,11 +156,22 @@ class Hands:
         return self._mps.ensure(daemon_spec(uuid, limits))
 
 
-def _unclean(gpu: GpuFacts, daemons: set[str]) -> str:
+def take_back(uid: ClaimUID, prepared: PreparedClaims, hands: Hands) -> None:
+    """Undo all that the checkpoint's entry announces, and forget it. The locks of its cards are held."""
+    checkpoint = prepared.read()
+    claim = checkpoint.claims.get(uid)
+    if claim is not None:
+        hands.undo(claim, neighbours(checkpoint, uid, claim.gpus))
+        prepared.drop(uid)
+
+
+def _unclean(gpu: GpuFacts, daemons: set[str], known: Sequence[PreparedDevice]) -> str:
     served = {gpu.uuid, *(instance.uuid for instance in gpu.instances)} & daemons
+    strange = [each for each in gpu.instances if each.placement not in {device.placement for device in known}]
+    ours = any(device.exclusive_process for device in known)
     found = {
-        f"{len(gpu.instances)} MIG instances": bool(gpu.instances),
-        f"compute mode {gpu.compute_mode.name}": gpu.compute_mode is not ComputeMode.DEFAULT,
+        f"{len(strange)} MIG instances": bool(strange),
+        f"compute mode {gpu.compute_mode.name}": gpu.compute_mode is not ComputeMode.DEFAULT and not ours,
         f"{len(served)} MPS daemons": bool(served),
     }
     return ", ".join(what for what, is_so in found.items() if is_so)

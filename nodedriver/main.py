@@ -38,10 +38,12 @@ from nodedriver.ports import GpuError, MpsError
 from nodedriver.prepared import PreparedClaims
 from nodedriver.publisher import Publisher
 from nodedriver.ranks import RanksError, assign_ranks
+from nodedriver.reconciler import Reconciler, Rounds
 from nodedriver.timeslices import NvidiaSmi
 
 # A call of the kubelet ends after 45 s: fetching takes at most 10, waiting for locks 10, the MPS supervisor 20.
 LOCK_SECONDS = 10.0
+LOOK_SECONDS = 300.0  # between two comparisons of what claims have with what they should have
 UNCLEAN = "checkpoint-unreadable"  # value of the taint; the sentence stands in the refusal
 
 _log = structlog.get_logger()
@@ -91,7 +93,7 @@ def _run_driver(config: Config) -> None:
         times = NvidiaSmi(config.driver_root)
         hands = Hands(Tools(gpus=gpus, mps=MpsClient(config.mps_socket), time_slices=times, specs=specs))
         prepared = PreparedClaims(config.checkpoint_file, boot_id=_boot_id(config), locks=locks)
-        unclean = _take_over(prepared, hands)
+        unclean = _take_over(prepared, hands, specs)
         ranks = assign_ranks(config.ranks_file, (gpu.pci_address for gpu in facts))
         build = partial(
             take_inventory, InventoryRules(config.driver_name, config.time_slices), facts, ranks, unclean=unclean
@@ -106,17 +108,20 @@ def _run_driver(config: Config) -> None:
             hands=hands,
             statuses=statuses.wish,
         )
-        with _running(statuses), _published(config, cluster, build):
+        rounds = Rounds(Reconciler(parts, specs).look, seconds=LOOK_SECONDS)
+        with _running(statuses), _running(rounds), _published(config, cluster, build):
             asyncio.run(_serve(config, Driver(parts)))
     _log.info("driver stopped")
 
 
-def _take_over(prepared: PreparedClaims, hands: Hands) -> dict[PciAddress, str]:
+def _take_over(prepared: PreparedClaims, hands: Hands, specs: ClaimSpecs) -> dict[PciAddress, str]:
     """Open the checkpoint; the cards that take no new claims, with the value of their taint."""
-    aside = prepared.open(hands.look_for_unclean)
+    opened = prepared.open(specs.noted().values(), hands.look_for_unclean)
     unclean = prepared.read().unclean
-    if aside is not None:
-        _log.error("unreadable checkpoint set aside", kept_as=str(aside.path), reason=aside.reason)
+    if opened.aside is not None:
+        _log.error("unreadable checkpoint set aside", kept_as=str(opened.aside.path), reason=opened.aside.reason)
+    for ref in opened.restored:
+        _log.warning("resource claim taken over from its CDI file", namespace=ref.namespace, name=ref.name, uid=ref.uid)
     for reason in unclean.values():
         _log.error("card takes no new claims", reason=reason)
     return dict.fromkeys(unclean, UNCLEAN)
@@ -136,7 +141,7 @@ def _node_paths(config: Config) -> NodePaths:
 
 
 @contextmanager
-def _running(thread: StatusWriter | Publisher) -> Iterator[None]:
+def _running(thread: StatusWriter | Publisher | Rounds) -> Iterator[None]:
     thread.start()
     try:
         yield

@@ -1,33 +1,17 @@
-"""Which resource claim holds which device: the checkpoint as a whole, under its lock, with one invariant.
-
-The invariant: shares of one piece of silicon never exceed 100 %, and pieces that overlap are never held together. The
-scheduler keeps it too; here it guards against a stale allocation. No hardware is touched here.
-"""
+"""The checkpoint as a whole, under its lock: taken over at the start, changed claim by claim. Touches no hardware."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from math import ceil
 from pathlib import Path
 
-from dra.names import ClaimUID
+from dra.names import ClaimRef, ClaimUID
 from nodedriver.boundary import boundary
-from nodedriver.checkpoint import (
-    Checkpoint,
-    CheckpointError,
-    PreparedClaim,
-    PreparedDevice,
-    keep_aside,
-    read_checkpoint,
-    write_checkpoint,
-)
-from nodedriver.facts import MigPlacement, PciAddress
-from nodedriver.gpuconfig import MpsLimits
+from nodedriver.checkpoint import CheckpointError, keep_aside, read_checkpoint, write_checkpoint
+from nodedriver.facts import PciAddress
+from nodedriver.holding import Checkpoint, PreparedClaim, conflict
 from nodedriver.locks import Locks
-from nodedriver.plan import WHOLE
 
 type UncleanCards = Mapping[PciAddress, str]  # what on each card is not as it would be without claims
 
@@ -40,6 +24,14 @@ class SetAside:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What taking the checkpoint over came to: what was set aside, and which claims were made anew from their files."""
+
+    aside: SetAside | None
+    restored: tuple[ClaimRef, ...]
+
+
 class PreparedClaims:
     """The claims of this node. Callers hold the locks of the GPUs that they read or write about."""
 
@@ -48,24 +40,33 @@ class PreparedClaims:
         self._boot_id = boot_id
         self._locks = locks
 
-    def open(self, look: Callable[[], UncleanCards]) -> SetAside | None:
-        """Take the checkpoint over at start-up, and say whether it had to be set aside.
+    def open(self, noted: Iterable[PreparedClaim], look: Callable[[Iterable[PreparedClaim]], UncleanCards]) -> Opened:
+        """Take the checkpoint over at start-up, and say what had to be done.
 
-        Then the cards that `look` finds unclean take no new claims: nobody knows any more whose state they carry. They
+        One that can't be read is set aside and made anew from the claims that the CDI files note. The cards on which
+        `look` finds more than these claims explain take no new ones: nobody knows any more whose state they carry. They
         stay so over restarts until `look` finds them clean.
         """
         with self._locks.checkpoint():
-            try:
-                checkpoint, aside = read_checkpoint(self._path, self._boot_id), None
-            except CheckpointError as error:
-                aside = SetAside(keep_aside(self._path), str(error))
-                checkpoint = Checkpoint(boot_id=self._boot_id, unclean=_refusals(look(), aside.path.name))
-            if aside is None and checkpoint.unclean:
-                still = look()
+            checkpoint, aside = self._taken_over()
+            restored = [claim for claim in noted if claim.uid not in checkpoint.claims]
+            for claim in restored:
+                checkpoint = _restored(checkpoint, claim)
+            if aside:
+                unclean = _refusals(look(checkpoint.claims.values()), aside.path.name)
+                checkpoint = replace(checkpoint, unclean=unclean)
+            elif checkpoint.unclean:
+                still = look(checkpoint.claims.values())
                 unclean = {gpu: why for gpu, why in checkpoint.unclean.items() if gpu in still}
                 checkpoint = replace(checkpoint, unclean=unclean)
             write_checkpoint(self._path, checkpoint)
-        return aside
+        return Opened(aside, tuple(claim.ref for claim in restored if claim.uid in checkpoint.claims))
+
+    def _taken_over(self) -> tuple[Checkpoint, SetAside | None]:
+        try:
+            return read_checkpoint(self._path, self._boot_id), None
+        except CheckpointError as error:
+            return Checkpoint(boot_id=self._boot_id), SetAside(keep_aside(self._path), str(error))
 
     def read(self) -> Checkpoint:
         """The checkpoint now; it is only ever replaced whole, so no lock is needed. CheckpointError as at reading."""
@@ -75,6 +76,10 @@ class PreparedClaims:
         """Write this claim's entry, durably, before anything that it announces is done."""
         boundary(claim.uid, f"checkpoint {claim.state}")
         self._change(lambda checkpoint: checkpoint.with_claim(claim))
+
+    def restore(self, claim: PreparedClaim) -> None:
+        """Write the entry of a claim that was prepared and is not known any more, if nothing contradicts it."""
+        self._change(lambda checkpoint: _restored(checkpoint, claim))
 
     def drop(self, uid: ClaimUID) -> None:
         """Forget the claim; unknown is fine."""
@@ -87,56 +92,10 @@ class PreparedClaims:
             write_checkpoint(self._path, step(self.read()))
 
 
-def neighbours(checkpoint: Checkpoint, uid: ClaimUID, gpus: AbstractSet[PciAddress]) -> tuple[PreparedClaim, ...]:
-    """The claims on these cards other than that one, in the order of their uids."""
-    others = sorted(checkpoint.claims.values(), key=lambda other: other.uid)
-    return tuple(other for other in others if other.uid != uid and other.gpus & gpus)
-
-
-def sharers(device: PreparedDevice, claims: Iterable[PreparedClaim]) -> list[PreparedDevice]:
-    """The devices of these claims that are shares of the same silicon."""
-    return [theirs for claim in claims for theirs in _taking(claim.devices) if theirs.place == device.place]
-
-
-def limits_of(devices: Iterable[PreparedDevice]) -> list[MpsLimits]:
-    """What MPS is to hold these devices to."""
-    return [device.mps for device in devices if device.mps]
-
-
-def why_not(checkpoint: Checkpoint, claim: PreparedClaim) -> str:
-    """Why these devices can't be given to this claim now; "" when they can. Admin access takes nothing from anybody."""
-    for device in _taking(claim.devices):
-        if reason := checkpoint.unclean.get(device.gpu):
-            return f"device {device.device} can't be prepared: {reason}"
-        if reason := _held(device, claim, neighbours(checkpoint, claim.uid, claim.gpus)):
-            return f"device {device.device} ({device.part}) can't be prepared: {reason}"
-    return ""
-
-
-def _held(device: PreparedDevice, claim: PreparedClaim, others: Iterable[PreparedClaim]) -> str:
-    taken = sum((own.percent for own in sharers(device, (claim,))), Fraction())
-    holders = []
-    for other in others:
-        for theirs in _taking(other.devices):
-            if theirs.place == device.place:
-                taken += theirs.percent
-                holders.append(f"{other.ref} ({theirs.part})")
-            elif theirs.gpu == device.gpu and _overlap(theirs.placement, device.placement):
-                return f"it overlaps {theirs.device}, which resource claim {other.ref} holds until it is unprepared"
-    if taken <= WHOLE:
-        return ""
-    return f"with {', '.join(holders) or 'the other shares of this claim'} its shares would be {ceil(taken)} % of it"
-
-
-def _overlap(one: MigPlacement | None, other: MigPlacement | None) -> bool:
-    """Whether two pieces of one card share silicon; None is the whole card."""
-    if one is None or other is None:
-        return True
-    return one.start < other.start + other.size and other.start < one.start + one.size
-
-
-def _taking(devices: Iterable[PreparedDevice]) -> tuple[PreparedDevice, ...]:
-    return tuple(device for device in devices if not device.admin_access)
+def _restored(checkpoint: Checkpoint, claim: PreparedClaim) -> Checkpoint:
+    if claim.uid in checkpoint.claims or conflict(checkpoint, claim):
+        return checkpoint
+    return checkpoint.with_claim(claim)
 
 
 def _refusals(unclean: UncleanCards, aside: str) -> dict[PciAddress, str]:

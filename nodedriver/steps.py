@@ -11,10 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from nodedriver.cardmodes import CardMode
-from nodedriver.checkpoint import PreparedClaim, PreparedDevice
 from nodedriver.facts import ComputeMode, MigPlacement, PciAddress
 from nodedriver.gpuconfig import Interval, MpsLimits
-from nodedriver.prepared import limits_of, sharers
+from nodedriver.holding import PreparedClaim, PreparedDevice, limits_of, sharers
 
 type Others = Sequence[PreparedClaim]  # the other claims on the same cards
 

@@ -51,6 +51,8 @@ def _lowest(spec: dict[str, Any]) -> str:
     every = [spec.get("containerEdits") or {}, *(device["containerEdits"] for device in spec["devices"])]
     if any(edits.get("additionalGids") or edits.get("intelRdt") for edits in every):
         return "0.7.0"
+    if spec.get("annotations") or any(device.get("annotations") for device in spec["devices"]):
+        return "0.6.0"
     if any(device["name"][:1].isdigit() for device in spec["devices"]) or any(
         "hostPath" in node for edits in every for node in edits.get("deviceNodes", [])
     ):

@@ -27,6 +27,7 @@ from nodedriver.mps import MpsClient
 from nodedriver.nvml import Nvml
 from nodedriver.plan import PlanRules
 from nodedriver.prepared import PreparedClaims
+from nodedriver.reconciler import Reconciler
 from nodedriver.timeslices import NvidiaSmi
 from simulator.silicon import nvml as silicon_nvml
 from simulator.silicon.fleet import initialise
@@ -89,18 +90,18 @@ class Machine:
         mps, times = MpsClient(self.plugin_dir / "mps" / "mpsd.sock"), NvidiaSmi(self.tree.driver)
         hands = Hands(Tools(gpus=self.gpus, mps=mps, time_slices=times, specs=specs))
         self.prepared = PreparedClaims(self.plugin_dir / "checkpoint.json", boot_id=boot_id, locks=locks)
-        self.aside = self.prepared.open(hands.look_for_unclean)
-        return Driver(
-            Parts(
-                cluster=KubeClient.from_environment(str(self.folder / "kubeconfig")),
-                records=take_inventory(InventoryRules(DRIVER, 10), facts, ranks).records,
-                rules=PlanRules(driver_name=DRIVER, pool=NODE, mps_reserve=512 * 2**20),
-                locks=locks,
-                prepared=self.prepared,
-                hands=hands,
-                statuses=self.wished.extend,
-            )
+        self.opened = self.prepared.open(specs.noted().values(), hands.look_for_unclean)
+        parts = Parts(
+            cluster=KubeClient.from_environment(str(self.folder / "kubeconfig")),
+            records=take_inventory(InventoryRules(DRIVER, 10), facts, ranks).records,
+            rules=PlanRules(driver_name=DRIVER, pool=NODE, mps_reserve=512 * 2**20),
+            locks=locks,
+            prepared=self.prepared,
+            hands=hands,
+            statuses=self.wished.extend,
         )
+        self.reconciler = Reconciler(parts, specs)
+        return Driver(parts)
 
     def start_supervisor(self) -> None:
         """Start `mpsd` and wait until it answers."""

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dra.names import ClaimUID
-from nodedriver.cdi import CdiDevice, Mount, MpsEdits, device_name, file_name, qualified_name, spec
+from nodedriver.cdi import CdiCommon, CdiDevice, Mount, MpsEdits, device_name, file_name, note_of, qualified_name, spec
 from nodedriver.driverroot import container_files, find_nvml, find_program
 from nodedriver.facts import DeviceNode, MigPlacement
 from nodedriver.files import remove_if_present, write_atomically
@@ -30,7 +30,7 @@ LIBRARY = Mount("/usr/lib/libcuda.so.1", "/usr/lib/libcuda.so.1")
 
 
 def spec_of(*devices: CdiDevice) -> dict[str, Any]:
-    text = spec(DRIVER, devices, CONTROL, (LIBRARY,))
+    text = spec(DRIVER, devices, CdiCommon(control_nodes=CONTROL, driver_files=(LIBRARY,), note="n"))
     assert faults(text) == []
     found: dict[str, Any] = json.loads(text)
     return found
@@ -49,7 +49,7 @@ def test_names() -> None:
 
 def test_an_exclusive_card() -> None:
     found = spec_of(whole())
-    assert (found["cdiVersion"], found["kind"]) == ("0.5.0", "gpu.portico.dev/claim")
+    assert (found["cdiVersion"], found["kind"]) == ("0.6.0", "gpu.portico.dev/claim")
     assert found["devices"] == [
         {
             "name": f"{UID}-gpu-3-gpu",
@@ -109,11 +109,11 @@ def test_every_spec_is_one_that_a_runtime_takes(uid: Any, given: Any, node: Devi
         for device, request in given
     ]
     if len({device.name for device in devices}) == len(devices):
-        assert faults(spec(DRIVER, devices, CONTROL, ())) == []
+        assert faults(spec(DRIVER, devices, CdiCommon(control_nodes=CONTROL, driver_files=()))) == []
 
 
 def test_the_checker_finds_faults() -> None:
-    good = json.loads(spec(DRIVER, [whole()], CONTROL, ()))
+    good = json.loads(spec(DRIVER, [whole()], CdiCommon(control_nodes=CONTROL, driver_files=())))
     bad: tuple[dict[str, Any], ...] = (
         {"cdiVersion": "0.3.0"},
         {"kind": "portico"},
@@ -201,3 +201,10 @@ def test_removing_may_be_repeated(tmp_path: Path) -> None:
     remove_if_present(path)
     remove_if_present(path)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_file_carries_a_note_for_its_writer() -> None:
+    text = spec(DRIVER, [whole()], CdiCommon(control_nodes=CONTROL, driver_files=(), note='{"uid": "a"}'))
+    assert note_of(DRIVER, text) == '{"uid": "a"}'
+    assert note_of("gpu.example.com", text) is None
+    assert [note_of(DRIVER, content) for content in (b"", text[:40], b"[]", b'{"kind": 3}', b"\xff")] == [None] * 5

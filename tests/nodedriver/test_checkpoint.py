@@ -1,25 +1,19 @@
 """The checkpoint file and who holds what: real files, a reboot, newer writers, and content that can't be read."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dra.names import ClaimUID
-from nodedriver.checkpoint import (
-    Checkpoint,
-    CheckpointError,
-    ClaimState,
-    PreparedClaim,
-    PreparedDevice,
-    read_checkpoint,
-    write_checkpoint,
-)
+from nodedriver.checkpoint import CheckpointError, read_checkpoint, write_checkpoint
 from nodedriver.facts import MigPlacement, PciAddress
 from nodedriver.gpuconfig import MpsLimits
+from nodedriver.holding import Checkpoint, ClaimState, PreparedClaim, PreparedDevice, why_not
 from nodedriver.locks import Locks
-from nodedriver.prepared import PreparedClaims, why_not
+from nodedriver.prepared import PreparedClaims
 
 CARD, OTHER_CARD = PciAddress("0000:17:00.0"), PciAddress("0000:2a:00.0")
 LEFT, RIGHT, INSIDE_LEFT = MigPlacement(9, 0, 4), MigPlacement(9, 4, 4), MigPlacement(14, 2, 2)
@@ -59,7 +53,7 @@ def prepared(folder: Path, boot_id: str = BOOT) -> PreparedClaims:
     return PreparedClaims(folder / "checkpoint.json", boot_id=boot_id, locks=Locks(folder / "locks", deadline=1))
 
 
-def nothing() -> dict[PciAddress, str]:
+def nothing(_claims: Iterable[PreparedClaim]) -> dict[PciAddress, str]:
     raise AssertionError("the hardware was looked at without need")
 
 
@@ -87,7 +81,7 @@ def test_after_a_reboot_every_claim_is_to_be_prepared_anew(tmp_path: Path) -> No
     claims = prepared(tmp_path)
     claims.save(claim("a", device(25), device(placement=LEFT)))
     after = prepared(tmp_path, boot_id="boot-2")
-    assert after.open(nothing) is None
+    assert after.open((), nothing).aside is None
     entry = json.loads((tmp_path / "checkpoint.json").read_bytes())
     assert entry["boot_id"] == "boot-2"
     assert entry["claims"]["a"]["state"] == "started"
@@ -110,7 +104,7 @@ UNREADABLE = {
 def test_unreadable_is_set_aside_and_never_overwritten(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "checkpoint.json"
     path.write_bytes(content)
-    aside = prepared(tmp_path).open(lambda: {CARD: "2 MIG instances"})
+    aside = prepared(tmp_path).open((), lambda _: {CARD: "2 MIG instances"}).aside
     assert aside is not None
     assert aside.path.name.startswith("checkpoint.json.unreadable-")
     assert aside.path.read_bytes() == content
@@ -120,7 +114,7 @@ def test_unreadable_is_set_aside_and_never_overwritten(tmp_path: Path, content: 
 
 def test_a_checkpoint_that_breaks_while_we_run_is_not_overwritten(tmp_path: Path) -> None:
     claims = prepared(tmp_path)
-    claims.open(nothing)
+    claims.open((), nothing)
     (tmp_path / "checkpoint.json").write_bytes(b"{")
     with pytest.raises(CheckpointError):
         claims.save(claim("a", device()))
@@ -129,16 +123,41 @@ def test_a_checkpoint_that_breaks_while_we_run_is_not_overwritten(tmp_path: Path
 
 def test_unclean_cards_stay_refused_until_they_are_clean(tmp_path: Path) -> None:
     (tmp_path / "checkpoint.json").write_bytes(b"broken")
-    prepared(tmp_path).open(lambda: {CARD: "1 MIG instances", OTHER_CARD: "compute mode EXCLUSIVE_PROCESS"})
+    prepared(tmp_path).open((), lambda _: {CARD: "1 MIG instances", OTHER_CARD: "compute mode EXCLUSIVE_PROCESS"})
     again = prepared(tmp_path)
-    assert again.open(lambda: {CARD: "1 MIG instances"}) is None
+    assert again.open((), lambda _: {CARD: "1 MIG instances"}).aside is None
     assert set(again.read().unclean) == {CARD}
     reason = why_not(again.read(), claim("a", device()))
     assert "GPU 0000:17:00.0 takes no new claims, since the checkpoint could not be read" in reason
     assert "the card still has 1 MIG instances. An operator must make it clean" in reason
     assert why_not(again.read(), claim("a", device(gpu=OTHER_CARD))) == ""
-    prepared(tmp_path).open(dict)
+    prepared(tmp_path).open((), lambda _: {})
     assert again.read().unclean == {}
+
+
+def test_what_the_cdi_files_note_is_taken_over_where_nothing_contradicts_it(tmp_path: Path) -> None:
+    claims = prepared(tmp_path)
+    claims.open((), nothing)
+    claims.save(claim("a", device(50)))
+    noted = [claim("a", device(10)), claim("b", device(50)), claim("c", device(5))]
+    opened = prepared(tmp_path).open(noted, nothing)
+    assert [ref.uid for ref in opened.restored] == ["b"]
+    assert claims.read() == holding(claim("a", device(50)), claim("b", device(50)))
+
+
+def test_a_broken_checkpoint_is_made_anew_from_the_cdi_files(tmp_path: Path) -> None:
+    (tmp_path / "checkpoint.json").write_bytes(b"broken")
+    looked: list[PreparedClaim] = []
+
+    def look(claims: Iterable[PreparedClaim]) -> dict[PciAddress, str]:
+        looked.extend(claims)
+        return {OTHER_CARD: "1 MIG instances"}
+
+    opened = prepared(tmp_path).open([claim("a", device())], look)
+    assert looked == [claim("a", device())]
+    assert opened.aside is not None
+    checkpoint = prepared(tmp_path).read()
+    assert (set(checkpoint.claims), set(checkpoint.unclean)) == ({"a"}, {OTHER_CARD})
 
 
 HELD: dict[str, tuple[PreparedClaim, PreparedClaim, str]] = {
@@ -173,7 +192,7 @@ def test_why_not(holder: PreparedClaim, wanting: PreparedClaim, reason: str) -> 
 
 def test_entries_are_saved_replaced_and_dropped_one_by_one(tmp_path: Path) -> None:
     claims = prepared(tmp_path)
-    claims.open(nothing)
+    claims.open((), nothing)
     started = claim("a", device(), state=ClaimState.STARTED)
     claims.save(started)
     claims.save(claim("b", device(gpu=OTHER_CARD)))

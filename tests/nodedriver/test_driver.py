@@ -319,20 +319,40 @@ def test_after_a_reboot_prepare_does_all_of_it_again(machine: Machine) -> None:
     assert (machine.instances(), set(machine.specs())) == ([(9, 4)], {A})
 
 
-def test_an_unreadable_checkpoint_keeps_its_cards_from_new_claims(supervised: Machine) -> None:
-    ref = supervised.allocate(allocated(given(MIG, 50), uid=A))
-    names(supervised.driver.prepare(ref))
-    checkpoint = supervised.plugin_dir / "checkpoint.json"
+def break_checkpoint(machine: Machine) -> bytes:
+    checkpoint = machine.plugin_dir / "checkpoint.json"
     broken = checkpoint.read_bytes()[:-40]
     checkpoint.write_bytes(broken)
+    return broken
+
+
+def test_an_unreadable_checkpoint_is_made_anew_from_the_cdi_files(supervised: Machine) -> None:
+    ref = supervised.allocate(allocated(given(MIG, 50), uid=A))
+    answer = supervised.driver.prepare(ref)
+    before = supervised.prepared.read().claims[ClaimUID(A)]
+    broken = break_checkpoint(supervised)
     driver = supervised.make_driver()
-    assert supervised.aside is not None
-    assert supervised.aside.path.read_bytes() == broken
+    assert supervised.opened.aside is not None
+    assert supervised.opened.aside.path.read_bytes() == broken
+    assert supervised.prepared.read().claims == {A: replace(before, prepared_at=None)}
+    assert supervised.prepared.read().unclean == {}
+    assert driver.prepare(ref) == answer
+    assert driver.unprepare(ref) == ""
+    assert (supervised.instances(), supervised.daemons()) == ([], {})
+
+
+def test_an_unreadable_checkpoint_without_files_keeps_its_cards_from_new_claims(supervised: Machine) -> None:
+    ref = supervised.allocate(allocated(given(MIG, 50), uid=A))
+    names(supervised.driver.prepare(ref))
+    broken = break_checkpoint(supervised)
+    for path in supervised.cdi_dir.iterdir():
+        path.unlink()
+    driver = supervised.make_driver()
+    assert supervised.opened.aside is not None
+    assert supervised.opened.aside.path.read_bytes() == broken
     new = supervised.allocate(allocated(given("gpu-0-mig-1g10gb-0", 100), name="b", uid=B))
-    message = error(driver.prepare(new))
-    assert (
-        f"it is kept as {supervised.aside.path.name}) and the card still has 1 MIG instances, 1 MPS daemons" in message
-    )
+    kept, message = supervised.opened.aside.path.name, error(driver.prepare(new))
+    assert f"it is kept as {kept}) and the card still has 1 MIG instances, 1 MPS daemons" in message
     other = supervised.allocate(allocated(given("gpu-1", 100), name="c", uid=B.replace("b", "c")))
     assert names(driver.prepare(other)) == ["gpu-1"]
     assert driver.unprepare(ref) == ""

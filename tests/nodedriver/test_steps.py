@@ -7,9 +7,9 @@ import pytest
 
 from dra.names import ClaimUID
 from nodedriver.cardmodes import CardMode
-from nodedriver.checkpoint import ClaimState, PreparedClaim, PreparedDevice
 from nodedriver.facts import ComputeMode, DeviceType, MigPlacement, PciAddress
 from nodedriver.gpuconfig import Interval, MpsLimits
+from nodedriver.holding import ClaimState, PreparedClaim, PreparedDevice
 from nodedriver.steps import (
     EnterMode,
     MakeInstance,
