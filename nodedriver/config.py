@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from dra.errors import InvalidNameError, InvalidQuantityError
@@ -35,6 +36,7 @@ class Config:
 
     driver_name: str
     node_name: str
+    pod_uid: str
     plugin_dir: Path
     registrar_dir: Path
     cdi_dir: Path
@@ -50,12 +52,17 @@ class Config:
     @property
     def dra_socket(self) -> Path:
         """Where the DRA service answers; GetInfo tells the kubelet."""
-        return self.plugin_dir / "dra.sock"
+        return self.plugin_dir / f"dra{self._of_pod}.sock"
 
     @property
     def registration_socket(self) -> Path:
         """Where the kubelet's plugin watcher finds us."""
-        return self.registrar_dir / f"{self.driver_name}-reg.sock"
+        return self.registrar_dir / f"{self.driver_name}{self._of_pod}-reg.sock"
+
+    @property
+    def _of_pod(self) -> str:
+        """A part of a name that no other pod has; short, since paths of sockets are (kubeletplugin, RollingUpdate)."""
+        return f"-{sha256(self.pod_uid.encode()).hexdigest()[:12]}" if self.pod_uid else ""
 
     @property
     def mps_dir(self) -> Path:
@@ -102,6 +109,7 @@ SETTINGS = (
         "--driver-name", "PORTICO_DRIVER_NAME", "gpu.portico.dev", "name of the DRA driver: sockets, slices, config"
     ),
     Setting("--node-name", "NODE_NAME", "", "name of the Node object of this machine (required)"),
+    Setting("--pod-uid", "PORTICO_POD_UID", "", "uid of the driver's pod: sockets of its own, so that two can overlap"),
     Setting("--kubelet-dir", "PORTICO_KUBELET_DIR", "/var/lib/kubelet", "root folder of the kubelet (its --root-dir)"),
     Setting("--plugin-dir", "PORTICO_PLUGIN_DIR", "", "our own folder; default <kubelet dir>/plugins/<driver name>"),
     Setting("--registrar-dir", "PORTICO_REGISTRAR_DIR", "", "default <kubelet dir>/plugins_registry"),
@@ -137,6 +145,7 @@ def load_config(flags: argparse.Namespace, environment: Mapping[str, str]) -> Co
     config = Config(
         driver_name=driver_name,
         node_name=_node_name(values["node_name"]),
+        pod_uid=values["pod_uid"],
         plugin_dir=_folder(values, "plugin_dir", f"{kubelet_dir}/plugins/{driver_name}"),
         registrar_dir=_folder(values, "registrar_dir", f"{kubelet_dir}/plugins_registry"),
         cdi_dir=_folder(values, "cdi_dir", ""),

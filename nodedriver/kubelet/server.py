@@ -18,6 +18,7 @@ import structlog
 
 from nodedriver.kubelet.plugin import API_VERSIONS, DraPlugin, Verbs
 from nodedriver.kubelet.registration import Registration
+from nodedriver.kubelet.sockets import keep_for_root, make_room, remove_own, sweep
 from nodedriver.pb.pluginregistration.v1 import api_pb2_grpc as registration_grpc
 
 GRACE = 10.0  # seconds that running calls get at the end
@@ -40,6 +41,8 @@ class Endpoints:
 
 async def serve(endpoints: Endpoints, verbs: Verbs, stop: asyncio.Event) -> None:
     """Answer the kubelet until `stop` is set; RegistrationRefusedError when it refuses us."""
+    sweep(endpoints.dra_socket.parent, "dra-*.sock")
+    sweep(endpoints.registration_socket.parent, f"{endpoints.driver_name}-*-reg.sock")
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix="claim"))
     registration = Registration(endpoints.driver_name, str(endpoints.dra_socket))
     async with (
@@ -70,35 +73,15 @@ async def _until_stopped(stop: asyncio.Event, refused: asyncio.Future[str]) -> N
 
 @asynccontextmanager
 async def _listening(path: Path, add_services: Callable[[object], None], *, grace: float) -> AsyncIterator[None]:
-    """A gRPC server on a unix socket, for root alone. A stale socket of a dead driver is removed before, ours after."""
-    _make_room(path)
+    """A gRPC server on a unix socket, for root alone. What a dead driver left there is removed before, ours after."""
+    make_room(path)
     server = grpc.aio.server()
     add_services(server)
     server.add_insecure_port(f"unix://{path}")
     await server.start()
-    inode = _keep_for_root(path)
+    inode = keep_for_root(path)
     try:
         yield
     finally:
-        _remove_own(path, inode)
+        remove_own(path, inode)
         await server.stop(grace)
-
-
-def _make_room(path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o750)
-    path.unlink(missing_ok=True)
-
-
-def _keep_for_root(path: Path) -> int:
-    """Close the socket to other users, and return its inode: its name may become another driver's."""
-    path.chmod(0o600)
-    return path.stat().st_ino
-
-
-def _remove_own(path: Path, inode: int) -> None:
-    """Remove the socket, unless a newer driver has put its own there."""
-    try:
-        if path.stat().st_ino == inode:
-            path.unlink()
-    except FileNotFoundError:
-        _log.debug("socket was gone already", path=str(path))

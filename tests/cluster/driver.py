@@ -23,6 +23,7 @@ from tests.cluster.waiting import wait_until
 
 CHECKOUT = Path(__file__).parents[2]
 READY_SECONDS = 60.0
+_REGISTERED = "driver registered with the kubelet"
 SLICES = "/apis/resource.k8s.io/v1/resourceslices?fieldSelector=spec.nodeName%3D"
 
 
@@ -38,6 +39,7 @@ class NodeDriver(Started):
         self._accounts = accounts
         self._scenario = scenario
         self._programs: dict[str, Program] = {}
+        self._pods = 0
 
     def start(self) -> None:
         """The supervisor, then the driver."""
@@ -55,11 +57,19 @@ class NodeDriver(Started):
 
     def run(self, name: str) -> None:
         """Start `driver` or `mpsd` (again) and wait until it serves."""
-        program = self.node.cluster.processes.start(
-            f"{name}-{self.node.name}", self._command(name), self._environment()
-        )
+        self._pods += name == "driver"
+        shown = f"{name}{self._pods if name == 'driver' else ''}-{self.node.name}"
+        program = self.node.cluster.processes.start(shown, self._command(name), self._environment())
         self._programs[name] = program
         program.wait_ready(self._published if name == "driver" else self._supervising, READY_SECONDS)
+
+    def roll_over(self) -> None:
+        """As an update of the DaemonSet does: the next driver comes, and the one before goes once it is registered."""
+        old = self._programs.pop("driver")
+        self.run("driver")
+        new = self._programs["driver"]
+        new.wait_ready(lambda: _REGISTERED in new.log.read_text(), READY_SECONDS)
+        old.stop(30)
 
     def kill(self, name: str) -> None:
         """SIGKILL, as the kernel would when memory runs out; nothing is cleaned up."""
@@ -102,7 +112,7 @@ class NodeDriver(Started):
             self.node.cluster.service_account_kubeconfig(
                 self._accounts.namespace, self._accounts.driver, self.node.name
             )
-            flags += ["--kubeconfig", self.node.cluster.kubeconfig(user)]
+            flags += ["--kubeconfig", self.node.cluster.kubeconfig(user), "--pod-uid", f"pod-{self._pods}"]
         simulator: list[str | Path] = [
             sys.executable,
             "-m",

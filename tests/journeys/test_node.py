@@ -229,6 +229,23 @@ class TestMig:
         wait_until(lambda: not gpu_of(node_driver, f"gpu-{gpu.index}").mig_current, "the end of MIG mode")
 
 
+class TestUpdate:
+    """The driver is replaced while pods come and go."""
+
+    def test_no_pod_start_fails_while_drivers_overlap(self, node_driver: NodeDriver, inference_team: Workloads) -> None:
+        inference_team.cluster.apply(claim_template("share-u", 25), *(pod_with(f"u-{n}", "share-u") for n in range(2)))
+        node_driver.roll_over()
+        inference_team.cluster.apply(*(pod_with(f"u-{n}", "share-u") for n in range(2, 4)))
+        inference_team.await_running(4, selector="u-")
+        node_driver.roll_over()
+        inference_team.delete("pod", "u-0")
+        inference_team.cluster.apply(pod_with("u-4", "share-u"))
+        inference_team.await_running(4, selector="u-")
+        events = [event for n in range(5) for event in inference_team.events(f"u-{n}")]
+        assert [event for event in events if event.startswith("FailedPrepareDynamicResources")] == []
+        assert node_driver.slices() != []
+
+
 class TestTraining:
     """Layer 1: eight whole cards by the extended resource of an old pod."""
 

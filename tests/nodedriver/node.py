@@ -39,11 +39,11 @@ class DriverNode:
         node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE, "uid": "node-uid"}}
         store.put(f"/api/v1/nodes/{NODE}", node, "ADDED")
 
-    def start(self, program: str) -> None:
-        """Start `driver` or `mpsd` and wait until it serves."""
+    def start(self, program: str, *more: str) -> None:
+        """Start `driver` or `mpsd` and wait until it serves; `more` are flags."""
         flags = ["--node-name", NODE, "--kubelet-dir", str(self.folder / "k"), "--cdi-dir", str(self.cdi_dir)]
         flags += ["--kubeconfig", str(self.folder / "kubeconfig")]
-        command = [sys.executable, "-m", "simulator.node", "--root", str(self.tree.root), program, *flags]
+        command = [sys.executable, "-m", "simulator.node", "--root", str(self.tree.root), program, *flags, *more]
         log = (self.folder / f"{program}.log").open("ab")
         process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(CHECKOUT)}, stdout=log, stderr=log)
         log.close()

@@ -23,6 +23,7 @@ def test_defaults_are_a_nodes_usual_paths() -> None:
     assert config.checkpoint_file == Path("/var/lib/kubelet/plugins/gpu.portico.dev/checkpoint.json")
     assert config.cdi_dir == Path("/var/run/cdi")
     assert config.mps_reserve == 536870912
+    assert config.time_slices == 10
     assert config.kubeconfig is None
 
 
@@ -39,6 +40,15 @@ def test_own_folders_override_the_kubelets() -> None:
     assert (config.dra_socket, config.registrar_dir) == (Path("/p/dra.sock"), Path("/r"))
 
 
+def test_each_pod_has_sockets_of_its_own_of_a_bounded_length() -> None:
+    uids = ("0f3c8a52-6d1c-4b0e-9a57-3d1b9f3f8a11", "0f3c8a52-6d1c-4b0e-9a57-3d1b9f3f8a12", "x" * 500)
+    configs = [load("--pod-uid", uid) for uid in uids]
+    assert len({config.dra_socket for config in configs}) == 3
+    assert [len(config.dra_socket.name) for config in configs] == [len("dra-.sock") + 12] * 3
+    assert len({config.registration_socket for config in configs}) == 3
+    assert {config.checkpoint_file for config in configs} == {load().checkpoint_file}
+
+
 def test_the_driver_root_is_the_hosts_too_unless_said_otherwise() -> None:
     assert load("--driver-root", "/opt/nv").host_driver_root == Path("/opt/nv")
     assert load("--driver-root", "/driver-root", PORTICO_HOST_DRIVER_ROOT="/").host_driver_root == Path("/")
@@ -51,6 +61,8 @@ WRONG = {
     "bad driver name": (("--driver-name", "GPU"), {}, "driver name 'GPU' is not a DNS subdomain"),
     "relative path": (("--cdi-dir", "cdi"), {}, "--cdi-dir (PORTICO_CDI_DIR): 'cdi' is not an absolute path"),
     "bad quantity": ((), {"PORTICO_MPS_RESERVE": "lots"}, "--mps-reserve (PORTICO_MPS_RESERVE): 'lots' is not a"),
+    "no number": (("--time-slices", "many"), {}, "--time-slices (PORTICO_TIME_SLICES): 'many' is not a whole number"),
+    "too many": (("--time-slices", "129"), {}, "'129' is not a whole number from 0 to 128"),
     "negative": (("--mps-reserve=-1Gi",), {}, "'-1Gi' is negative"),
     "bad level": (("--log-level", "loud"), {}, "'loud' is none of debug, info, warning, error"),
     "socket too long": (("--plugin-dir", LONG + "/" + "p" * 30), {}, "has 111 bytes and at most 107 can be bound"),

@@ -178,6 +178,33 @@ def test_the_stale_socket_of_a_killed_driver_is_replaced(tmp_path: Path) -> None
     on_server(tmp_path, ask)
 
 
+def test_sockets_of_killed_pods_are_swept_and_living_ones_are_not(tmp_path: Path) -> None:
+    plugin, registry = tmp_path / "plugin", tmp_path / "registry"
+    plugin.mkdir()
+    registry.mkdir()
+    dead = [plugin / "dra-0123.sock", registry / "gpu.portico.dev-0123-reg.sock"]
+    for path in dead:
+        with socket.socket(socket.AF_UNIX) as gone:
+            gone.bind(str(path))
+    others = [registry / "gpu.example.com-reg.sock", registry / "gpu.portico.dev-note-reg.sock"]
+    with socket.socket(socket.AF_UNIX) as foreign:
+        foreign.bind(str(others[0]))
+    others[1].write_text("no socket")
+
+    async def run() -> None:
+        with socket.socket(socket.AF_UNIX) as living:
+            living.bind(str(plugin / "dra-4567.sock"))
+            living.listen()
+            async with running(tmp_path) as server:
+                server.stop.set()
+                await server.ended
+        assert (plugin / "dra-4567.sock").exists()
+
+    asyncio.run(run())
+    assert [path.exists() for path in dead] == [False, False]
+    assert [path.exists() for path in others] == [True, True]
+
+
 def test_a_newer_drivers_sockets_are_left_alone(tmp_path: Path) -> None:
     async def run() -> None:
         async with running(tmp_path) as server:
