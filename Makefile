@@ -13,6 +13,7 @@ NODE ?= 1
 FULL ?= 0
 DJANGO_TESTS := tests/portal tests/gpuinventory tests/claims
 PROPERTIES := tests/dra tests/claims tests/nodedriver tests/simulator
+LONG := tests/claims/test_manifests_corpus.py tests/cluster/test_corpus_fit.py tests/cluster/test_corpus_bytes.py tests/nodedriver/test_crashes.py
 SERVICES := cluster or node or browser or postgres or redis or programs
 export PORTICO_NODE := $(NODE)
 
@@ -55,7 +56,7 @@ test: packages go-builds check
 	@if [ "$(FULL)" = 1 ]; then set -x; \
 	  $(BIN)/python -m pytest -q -m "not ($(SERVICES))" --hypothesis-profile=long $(PROPERTIES); \
 	  $(BIN)/python -m tests.oracle --cases 20000; \
-	  PORTICO_FULL=1 $(BIN)/python -m pytest -q tests/claims/test_manifests_corpus.py tests/cluster/test_corpus_fit.py tests/cluster/test_corpus_bytes.py; fi
+	  PORTICO_FULL=1 $(BIN)/python -m pytest -q $(LONG); fi
 
 # A KUBECONFIG that only stands in the environment is nobody's wish: the demo would write into that cluster.
 CLUSTER ?= simulated
