@@ -6,7 +6,7 @@ The only reader of the environment on the node side. Every path is a setting, so
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -17,6 +17,7 @@ from dra.quantity import parse_quantity
 from nodedriver.logs import LEVELS
 
 TIME_SLICES = 10  # where nothing else is said
+EVICTIONS = ("none", "node", "reset")
 MOST_SLOTS = 128  # of one card's time
 SOCKET_PATH_LIMIT = 107  # bytes; sun_path of unix(7) holds 108 with its NUL
 
@@ -47,6 +48,7 @@ class Config:
     kubeconfig: str | None
     mps_reserve: int
     time_slices: int
+    health_evicts: str
     log_level: str
 
     @property
@@ -83,6 +85,11 @@ class Config:
     def ranks_file(self) -> Path:
         """Which card has which number in device names."""
         return self.plugin_dir / "ranks.json"
+
+    @property
+    def health_file(self) -> Path:
+        """What ails the cards."""
+        return self.plugin_dir / "health.json"
 
     @property
     def locks_dir(self) -> Path:
@@ -125,6 +132,7 @@ SETTINGS = (
     Setting(
         "--time-slices", "PORTICO_TIME_SLICES", str(TIME_SLICES), "slots that the time of a card is given in; 0: none"
     ),
+    Setting("--health-evicts", "PORTICO_HEALTH_EVICTS", "none", "which errors end pods too: none, node, reset"),
     Setting("--log-level", "PORTICO_LOG_LEVEL", "info", f"least level of what is logged: {', '.join(LEVELS)}"),
 )
 
@@ -156,6 +164,7 @@ def load_config(flags: argparse.Namespace, environment: Mapping[str, str]) -> Co
         kubeconfig=values["kubeconfig"] or None,
         mps_reserve=_bytes(values, "mps_reserve"),
         time_slices=_number(values, "time_slices", MOST_SLOTS),
+        health_evicts=_one_of(values, "health_evicts", EVICTIONS),
         log_level=_one_of(values, "log_level", LEVELS),
     )
     check_sockets((config.dra_socket, config.registration_socket, config.mps_socket))
@@ -222,7 +231,7 @@ def _number(values: Mapping[str, str], key: str, most: int) -> int:
     return int(text)
 
 
-def _one_of(values: Mapping[str, str], key: str, allowed: Mapping[str, int]) -> str:
+def _one_of(values: Mapping[str, str], key: str, allowed: Collection[str]) -> str:
     if values[key] not in allowed:
         raise ConfigError(f"{_flag(key)}: {values[key]!r} is none of {', '.join(allowed)}")
     return values[key]

@@ -7,9 +7,10 @@ itself excludes what cannot coexist. Attributes carry no domain and so belong to
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from msgspec.structs import replace as replace_struct
 
 from dra.mig.counters import Contents, card_contents, counter_set, draw, draw_everything
 from dra.mig.placement import PlacedProfile, best_first, device_name_form
@@ -46,7 +47,19 @@ class ServerFeatures:
 
 
 EVERY_FEATURE = ServerFeatures()
-NOTHING_UNCLEAN: Mapping[PciAddress, str] = MappingProxyType({})
+_KEEPING_OUT = frozenset({"NoSchedule", "NoExecute"})
+
+type TaintsOf = Callable[[PciAddress, MigPlacement | None], tuple[DeviceTaint, ...]]
+
+
+def no_taints(_gpu: PciAddress, _placement: MigPlacement | None) -> tuple[DeviceTaint, ...]:
+    """Every device may take claims."""
+    return ()
+
+
+def taint_of_unclean(driver_name: str, why: str) -> DeviceTaint:
+    """The taint of a card that takes no new claims; why, as a label value such as `checkpoint-unreadable`."""
+    return DeviceTaint(key=f"{driver_name}/unclean", value=why, effect="NoSchedule")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +99,6 @@ class _Card:
     counters: CounterSet
     slots: int
     features: ServerFeatures
-    taints: tuple[DeviceTaint, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,23 +112,18 @@ def take_inventory(
     gpus: tuple[GpuFacts, ...],
     ranks: Mapping[PciAddress, int],
     *,
-    unclean: Mapping[PciAddress, str] = NOTHING_UNCLEAN,
+    taints: TaintsOf = no_taints,
     features: ServerFeatures = EVERY_FEATURE,
 ) -> Inventory:
-    """The node's devices. `ranks` number the cards (`nodedriver.ranks`).
+    """The node's devices. `ranks` number the cards (`nodedriver.ranks`), `taints` says what keeps a device from claims.
 
-
-    The `unclean` cards take no new claims; why stands in the taint, as a label value such as `checkpoint-unreadable`.
+    A server that drops taints is not told of devices that must take no new claims.
     """
-    taints = {
-        address: (DeviceTaint(key=f"{rules.driver_name}/unclean", value=why, effect="NoSchedule"),)
-        for address, why in unclean.items()
-    }
     cards = [
-        _card(gpu, ranks[gpu.pci_address], rules.slots, taints.get(gpu.pci_address, ()), features)
+        _card(gpu, ranks[gpu.pci_address], rules.slots, features)
         for gpu in sorted(gpus, key=lambda gpu: ranks[gpu.pci_address])
     ]
-    published = {card.rank: _devices(card) for card in cards}
+    published = {card.rank: tuple(_tainted(card, taints)) for card in cards}
     records = {each.record.name: each.record for devices in published.values() for each in devices}
     device_slices = tuple(
         SliceContent(index=FIRST_DEVICE_SLICE + rank, devices=tuple(each.device for each in devices))
@@ -127,7 +134,16 @@ def take_inventory(
     return Inventory((*counter_slices, *device_slices) or (SliceContent(index=FIRST_DEVICE_SLICE),), records)
 
 
-def _card(gpu: GpuFacts, rank: int, slots: int, taints: tuple[DeviceTaint, ...], features: ServerFeatures) -> _Card:
+def _tainted(card: _Card, taints: TaintsOf) -> Iterator[_Published]:
+    for each in _devices(card):
+        found = taints(each.record.gpu, each.record.placement)
+        if card.features.taints:
+            yield replace(each, device=replace_struct(each.device, taints=found))
+        elif all(taint.effect not in _KEEPING_OUT for taint in found):
+            yield each
+
+
+def _card(gpu: GpuFacts, rank: int, slots: int, features: ServerFeatures) -> _Card:
     contents = card_contents(gpu.memory, (_contents(profile) for profile in gpu.profiles))
     slices = max((placement.size for profile in gpu.profiles for placement in profile.placements), default=0)
     return _Card(
@@ -136,7 +152,6 @@ def _card(gpu: GpuFacts, rank: int, slots: int, taints: tuple[DeviceTaint, ...],
         counters=counter_set(f"gpu-{rank}", contents, memory_slices=slices),
         slots=slots,
         features=features,
-        taints=taints,
     )
 
 
@@ -149,8 +164,6 @@ def _counter_slices(cards: list[_Card]) -> tuple[SliceContent, ...]:
 
 def _devices(card: _Card) -> tuple[_Published, ...]:
     """The devices of a card: the whole first, then its time, then the MIG placements best-first."""
-    if card.taints and not card.features.taints:
-        return ()
     whole = (_whole(card),) if _serves_whole(card.facts) else ()
     # Beside the whole card without counters both could be given out.
     sliced = card.slots and card.features.counters and card.features.shares
@@ -242,7 +255,6 @@ def _device(
         attributes=_common_attributes(card.facts) | {"deviceType": _text(record.type)} | own,
         capacity=_capacity(record) if card.features.shares else {"memory": _memory(record.memory, None)},
         consumes_counters=(drawn,) if card.features.counters else (),
-        taints=card.taints,
         allow_multiple_allocations=card.features.shares,
     )
 

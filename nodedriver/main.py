@@ -10,7 +10,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 
@@ -28,11 +28,13 @@ from nodedriver.driver import Driver, Parts
 from nodedriver.driverroot import find_nvml
 from nodedriver.facts import PciAddress
 from nodedriver.hands import Hands, Tools
-from nodedriver.inventory import Inventory, InventoryRules, take_inventory
+from nodedriver.health.ailments import Policy
+from nodedriver.health.monitor import Health, Monitor
+from nodedriver.inventory import Inventory, InventoryRules, TaintsOf, taint_of_unclean, take_inventory
 from nodedriver.kubelet.server import Endpoints, RegistrationRefusedError, serve
 from nodedriver.locks import Locks, LockTimeoutError
 from nodedriver.mps import MpsClient
-from nodedriver.nvml import Nvml
+from nodedriver.nvml import EventSet, Nvml, look
 from nodedriver.plan import PlanRules
 from nodedriver.ports import GpuError, MpsError
 from nodedriver.prepared import PreparedClaims
@@ -95,9 +97,9 @@ def _run_driver(config: Config) -> None:
         prepared = PreparedClaims(config.checkpoint_file, boot_id=_boot_id(config), locks=locks)
         unclean = _take_over(prepared, hands, specs)
         ranks = assign_ranks(config.ranks_file, (gpu.pci_address for gpu in facts))
-        build = partial(
-            take_inventory, InventoryRules(config.driver_name, config.time_slices), facts, ranks, unclean=unclean
-        )
+        health = Health(config.driver_name, Policy.named(config.health_evicts), config.health_file, _boot_id(config))
+        rules = InventoryRules(config.driver_name, config.time_slices)
+        build = partial(take_inventory, rules, facts, ranks, taints=_taints(config.driver_name, unclean, health))
         statuses = StatusWriter(config.driver_name, cluster, prepared.read)
         parts = Parts(
             cluster=cluster,
@@ -109,13 +111,21 @@ def _run_driver(config: Config) -> None:
             statuses=statuses.wish,
         )
         rounds = Rounds(Reconciler(parts, specs).look, seconds=LOOK_SECONDS)
-        with _running(statuses), _running(rounds), _published(config, cluster, build):
-            asyncio.run(_serve(config, Driver(parts)))
+        with _running(statuses), _running(rounds), _published(config, cluster, build) as publish:
+            monitor = Monitor(health, EventSet(ranks), look, publish).watch([gpu.pci_address for gpu in facts])
+            with _running(monitor):
+                asyncio.run(_serve(config, Driver(parts)))
     _log.info("driver stopped")
 
 
-def _take_over(prepared: PreparedClaims, hands: Hands, specs: ClaimSpecs) -> dict[PciAddress, str]:
-    """Open the checkpoint; the cards that take no new claims, with the value of their taint."""
+def _taints(driver_name: str, unclean: Collection[PciAddress], health: Health) -> TaintsOf:
+    """What keeps claims from a device: an unreadable checkpoint, and what ails its card."""
+    taint = taint_of_unclean(driver_name, UNCLEAN)
+    return lambda gpu, part: (*((taint,) if gpu in unclean else ()), *health.taints(gpu, part))
+
+
+def _take_over(prepared: PreparedClaims, hands: Hands, specs: ClaimSpecs) -> Collection[PciAddress]:
+    """Open the checkpoint; the cards that take no new claims."""
     opened = prepared.open(specs.noted().values(), hands.look_for_unclean)
     unclean = prepared.read().unclean
     if opened.aside is not None:
@@ -124,7 +134,7 @@ def _take_over(prepared: PreparedClaims, hands: Hands, specs: ClaimSpecs) -> dic
         _log.warning("resource claim taken over from its CDI file", namespace=ref.namespace, name=ref.name, uid=ref.uid)
     for reason in unclean.values():
         _log.error("card takes no new claims", reason=reason)
-    return dict.fromkeys(unclean, UNCLEAN)
+    return unclean.keys()
 
 
 def _boot_id(config: Config) -> str:
@@ -141,7 +151,7 @@ def _node_paths(config: Config) -> NodePaths:
 
 
 @contextmanager
-def _running(thread: StatusWriter | Publisher | Rounds) -> Iterator[None]:
+def _running(thread: StatusWriter | Publisher | Rounds | Monitor) -> Iterator[None]:
     thread.start()
     try:
         yield
@@ -150,15 +160,22 @@ def _running(thread: StatusWriter | Publisher | Rounds) -> Iterator[None]:
 
 
 @contextmanager
-def _published(config: Config, cluster: KubeClient, build: Callable[..., Inventory]) -> Iterator[None]:
-    """Publish now if the API server lets us, and keep the slices so; running pods don't wait for it to come back."""
+def _published(config: Config, cluster: KubeClient, build: Callable[..., Inventory]) -> Iterator[Callable[[], None]]:
+    """Publish now if the API server lets us, and keep the slices so; running pods don't wait for it to come back.
+
+    Gives what publishes again after a change.
+    """
     publisher = Publisher(cluster, driver_name=config.driver_name, node_name=config.node_name)
-    try:
-        publisher.publish(lambda features: build(features=features))
-    except KubeError as error:
-        _log.warning("ResourceSlices not published yet", error=str(error))
+
+    def publish() -> None:
+        try:
+            publisher.publish(lambda features: build(features=features))
+        except KubeError as error:
+            _log.warning("ResourceSlices not published yet", error=str(error))
+
+    publish()
     with _running(publisher):
-        yield
+        yield publish
 
 
 async def _serve(config: Config, driver: Driver) -> None:

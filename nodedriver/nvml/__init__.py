@@ -5,5 +5,6 @@
 
 from nodedriver.nvml.calls import NvmlError
 from nodedriver.nvml.door import Nvml
+from nodedriver.nvml.events import EventSet, look
 
-__all__ = ["Nvml", "NvmlError"]
+__all__ = ["EventSet", "Nvml", "NvmlError", "look"]

@@ -12,7 +12,7 @@ import pynvml
 from nodedriver import sysfs
 from nodedriver.facts import ComputeMode, GpuFacts, GpuUUID, MigModeChange, MigPlacement, MigProfileFacts, PciAddress
 from nodedriver.nvml import mig
-from nodedriver.nvml.calls import ABSENT, Card, ask
+from nodedriver.nvml.calls import ABSENT, Card, Handle, ask
 
 _MIB = 2**20
 _ARCHITECTURES = {
@@ -27,8 +27,12 @@ _BRANDS = {
 
 def card_at(index: int) -> Card:
     """The card of an NVML index. Indexes move when a card leaves; only the PCI address stays."""
-    handle = ask(f"GPU {index}", pynvml.nvmlDeviceGetHandleByIndex, index)
-    bus_id = _text(ask(f"GPU {index}", pynvml.nvmlDeviceGetPciInfo, handle).busId)
+    return card_of(ask(f"GPU {index}", pynvml.nvmlDeviceGetHandleByIndex, index))
+
+
+def card_of(handle: Handle) -> Card:
+    """The card of a handle that NVML gave."""
+    bus_id = _text(ask("GPU", pynvml.nvmlDeviceGetPciInfo, handle).busId)
     return Card(_pci_address(bus_id), handle)
 
 

@@ -76,6 +76,20 @@ def instance_at(card: Card, placement: MigPlacement) -> Handle | None:
     return None
 
 
+def placements(card: Card) -> frozenset[MigPlacement]:
+    """Where GPU instances are."""
+    return frozenset(_placement(card.ask(pynvml.nvmlGpuInstanceGetInfo, each)) for each in instances(card))
+
+
+def placement_of(card: Card, gpu_instance: int) -> MigPlacement | None:
+    """Where the GPU instance of that id is; None for one that is gone."""
+    for instance in instances(card):
+        info = card.ask(pynvml.nvmlGpuInstanceGetInfo, instance)
+        if info.id == gpu_instance:
+            return _placement(info)
+    return None
+
+
 def create(card: Card, placement: MigPlacement) -> Handle:
     """Make a GPU instance at this placement; the card is in MIG mode."""
     place = pynvml.c_nvmlGpuInstancePlacement_t(start=placement.start, size=placement.size)

@@ -65,6 +65,8 @@ class Session:
         self._handles: dict[Key, int] = {}
         self._given = 0
         self._lock = threading.Lock()
+        self.registered: dict[str, int] = {}  # event types by card, of the one event set
+        self.told = 0  # number of the last event that the set was told of
 
     def init(self) -> None:
         with self._lock:
@@ -105,6 +107,8 @@ class Session:
     def gpu_at(self, pci_address: str) -> Gpu:
         for gpu in self.state.read().gpus:
             if gpu.pci_address == pci_address:
+                if gpu.lost:
+                    raise Refused(NvmlReturn.GPU_IS_LOST)
                 return gpu
         raise Refused(NvmlReturn.INVALID_ARGUMENT)
 

@@ -22,6 +22,7 @@ class NvmlReturn(IntEnum):
     NOT_FOUND = 6
     INSUFFICIENT_SIZE = 7
     TIMEOUT = 10
+    GPU_IS_LOST = 15
     RESET_REQUIRED = 16
     IN_USE = 19
     INSUFFICIENT_RESOURCES = 23
@@ -93,7 +94,10 @@ class Process:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gpu:
-    """One card. `compute_capability` is major, minor; `timeslice` is 0 default, 1 short, 2 medium, 3 long."""
+    """One card. `compute_capability` is major, minor; `timeslice` is 0 default, 1 short, 2 medium, 3 long.
+
+    `recovery_action` is nvmlGpuRecoveryAction (0: none); a `lost` card has fallen off the bus and answers nothing.
+    """
 
     pci_address: str
     uuid: str
@@ -113,6 +117,8 @@ class Gpu:
     compute_mode: ComputeMode = ComputeMode.DEFAULT
     persistence: bool = True
     timeslice: int = 0
+    recovery_action: int = 0
+    lost: bool = False
     created: int = 0
     gpu_instances: tuple[GpuInstance, ...] = ()
     processes: tuple[Process, ...] = ()
@@ -143,6 +149,21 @@ class MpsDaemon:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something that the driver tells every event set that asked. `number` counts all events of the machine.
+
+    `type` is one of nvmlEventType*, `data` the XID; instances are ids, None when it concerns the whole card.
+    """
+
+    number: int
+    pci_address: str
+    type: int
+    data: int = 0
+    gpu_instance: int | None = None
+    compute_instance: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Injection:
     """A fault for one future call of one NVML function: wait, answer `code` instead of acting, or act and wait."""
 
@@ -161,3 +182,4 @@ class Silicon:
     gpus: tuple[Gpu, ...]
     mps_daemons: tuple[MpsDaemon, ...] = ()
     injections: tuple[Injection, ...] = ()
+    events: tuple[Event, ...] = ()

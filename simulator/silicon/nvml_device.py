@@ -14,6 +14,7 @@ from simulator.silicon.rules import Refused
 _BRAND_NVIDIA = 14
 _MEMORY_V2 = 0x02000028
 _ADDRESSING_MODE_V1 = 0x01000008
+_RECOVERY_ACTION = 230  # NVML_FI_DEV_GET_GPU_RECOVERY_ACTION
 _NO_INSTANCE = 0xFFFFFFFF
 _TOPOLOGY_NODE = 40  # NVML_TOPOLOGY_NODE: same NUMA node, different host bridges
 _TOPOLOGY_SYSTEM = 50
@@ -217,7 +218,17 @@ def _put_processes(count: Any, infos: Any, processes: list[Process]) -> None:
         slot.computeInstanceId = _NO_INSTANCE if process.compute_instance is None else process.compute_instance
 
 
+def _field_values(session: Session, device: Any, count: Any, values: Any) -> None:
+    """Of the many fields only the recovery action is known; the others answer NOT_SUPPORTED, each for itself."""
+    gpu = session.gpu(device)
+    for value in list(pointers.target(values))[: pointers.number(count)]:
+        known = value.fieldId == _RECOVERY_ACTION
+        value.nvmlReturn = NvmlReturn.SUCCESS if known else NvmlReturn.NOT_SUPPORTED
+        value.value.uiVal = gpu.recovery_action if known else 0
+
+
 FUNCTIONS: dict[str, Callable[..., None]] = {
+    "nvmlDeviceGetFieldValues": _field_values,
     "nvmlDeviceGetCount_v2": _count,
     "nvmlDeviceGetHandleByIndex_v2": _handle_by_index,
     "nvmlDeviceGetHandleByUUID": _handle_by_uuid,

@@ -1,6 +1,6 @@
 """NVML's system, initialisation and event functions. Each takes the session and the C arguments, and returns nothing.
 
-Event sets can be made, registered and waited on; no event has a source yet, so every wait ends in TIMEOUT.
+A process has one event set. It is told what happens to a card after the card was registered with it, in order.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from simulator.silicon import pointers
-from simulator.silicon.handles import Session
-from simulator.silicon.hardware import NvmlReturn
+from simulator.silicon.handles import GpuKey, Session
+from simulator.silicon.hardware import Event, NvmlReturn
 from simulator.silicon.rules import Refused
 
 _ERROR_STRINGS = {
@@ -22,6 +22,7 @@ _ERROR_STRINGS = {
     NvmlReturn.NOT_FOUND: "Not Found",
     NvmlReturn.INSUFFICIENT_SIZE: "Insufficient Size",
     NvmlReturn.TIMEOUT: "Timeout",
+    NvmlReturn.GPU_IS_LOST: "GPU is lost",
     NvmlReturn.RESET_REQUIRED: "GPU requires reset",
     NvmlReturn.IN_USE: "In use by another client",
     NvmlReturn.INSUFFICIENT_RESOURCES: "Insufficient Resources",
@@ -30,6 +31,8 @@ _ERROR_STRINGS = {
 
 # Xid, single and double bit ECC, MIG configuration change (nvmlEventType* in nvml.h).
 _SUPPORTED_EVENTS = 0x8 | 0x1 | 0x2 | 0x100
+_WHOLE_CARD = 0xFFFFFFFF
+_POLL = 0.02  # seconds
 _EVENT_SET = 0x7E0000001000
 
 
@@ -69,10 +72,14 @@ def _event_set_free(_session: Session, event_set: Any) -> None:
 
 
 def _register_events(session: Session, device: Any, types: Any, event_set: Any) -> None:
-    session.gpu(device)
+    gpu = session.gpu(device)
     _check_event_set(event_set)
     if pointers.number(types) & ~_SUPPORTED_EVENTS:
         raise Refused(NvmlReturn.NOT_SUPPORTED)
+    events = session.state.read().events
+    if not session.registered:
+        session.told = events[-1].number if events else 0
+    session.registered[gpu.pci_address] = pointers.number(types)
 
 
 def _supported_event_types(session: Session, device: Any, types: Any) -> None:
@@ -80,10 +87,26 @@ def _supported_event_types(session: Session, device: Any, types: Any) -> None:
     pointers.put(types, _SUPPORTED_EVENTS)
 
 
-def _event_set_wait(_session: Session, event_set: Any, _data: Any, timeout_ms: Any) -> None:
+def _event_set_wait(session: Session, event_set: Any, data: Any, timeout_ms: Any) -> None:
     _check_event_set(event_set)
-    time.sleep(pointers.number(timeout_ms) / 1000)
-    raise Refused(NvmlReturn.TIMEOUT)
+    end = time.monotonic() + pointers.number(timeout_ms) / 1000
+    while (event := _next_event(session)) is None:
+        if time.monotonic() >= end:
+            raise Refused(NvmlReturn.TIMEOUT)
+        time.sleep(_POLL)
+    session.told = event.number
+    pointers.put_handle_field(data, "device", session.handle(GpuKey(event.pci_address)))
+    instances = (_WHOLE_CARD if each is None else each for each in (event.gpu_instance, event.compute_instance))
+    gi, ci = instances
+    pointers.put_fields(data, eventType=event.type, eventData=event.data, gpuInstanceId=gi, computeInstanceId=ci)
+
+
+def _next_event(session: Session) -> Event | None:
+    """The first event that the set was not told of, of a card and a type that it asked for."""
+    for event in session.state.read().events:
+        if event.number > session.told and session.registered.get(event.pci_address, 0) & event.type:
+            return event
+    return None
 
 
 def _check_event_set(event_set: Any) -> None:

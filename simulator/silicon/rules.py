@@ -264,7 +264,14 @@ def reset(gpu: Gpu) -> Gpu:
     """A GPU reset: instances are gone, the pending MIG mode becomes current. IN_USE while a process holds the card."""
     if gpu.processes:
         raise Refused(NvmlReturn.IN_USE)
-    return replace(gpu, gpu_instances=(), mig_current=gpu.mig_pending, timeslice=0, compute_mode=ComputeMode.DEFAULT)
+    return replace(
+        gpu,
+        gpu_instances=(),
+        mig_current=gpu.mig_pending,
+        timeslice=0,
+        compute_mode=ComputeMode.DEFAULT,
+        recovery_action=0,
+    )
 
 
 def set_compute_mode(gpu: Gpu, mode: int) -> Gpu:

@@ -16,8 +16,10 @@ from pathlib import Path
 import msgspec
 
 from simulator.silicon import tree
-from simulator.silicon.hardware import Gpu, Injection, MpsDaemon, Process, Silicon
+from simulator.silicon.hardware import Event, Gpu, Injection, MpsDaemon, Process, Silicon
 
+XID = 0x8  # nvmlEventTypeXidCriticalError
+MOST_EVENTS = 64  # that are remembered for event sets that have not looked yet
 _DECODER = msgspec.json.Decoder(Silicon)
 
 
@@ -60,6 +62,18 @@ class State:
     def inject(self, injection: Injection) -> None:
         """Let the next call of one NVML function fail or stall."""
         self.change(lambda silicon: (replace(silicon, injections=(*silicon.injections, injection)), None))
+
+    def happen(self, pci_address: str, *, xid: int, gpu_instance: int | None = None, recovery_action: int = 0) -> None:
+        """Let a critical XID occur on a card, or in one of its GPU instances; the card then asks for that recovery."""
+
+        def on_silicon(silicon: Silicon) -> tuple[Silicon, None]:
+            number = silicon.events[-1].number + 1 if silicon.events else 1
+            event = Event(number=number, pci_address=pci_address, type=XID, data=xid, gpu_instance=gpu_instance)
+            told = replace(silicon, events=(*silicon.events, event)[-MOST_EVENTS:])
+            gpu = next(g for g in told.gpus if g.pci_address == pci_address)
+            return with_gpu(told, replace(gpu, recovery_action=recovery_action)), None
+
+        self.change(on_silicon)
 
     def _write(self, silicon: Silicon) -> None:
         text = msgspec.json.format(msgspec.json.encode(silicon), indent=1)

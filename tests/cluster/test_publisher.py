@@ -15,9 +15,9 @@ from dra.kube import requests
 from dra.kube.client import KubeClient
 from dra.kube.errors import KubeError
 from dra.kube.port import list_all
-from dra.objects import ResourceSlice, decode
-from nodedriver.facts import GpuFacts, PciAddress
-from nodedriver.inventory import Inventory, InventoryRules, ServerFeatures, take_inventory
+from dra.objects import DeviceTaint, ResourceSlice, decode
+from nodedriver.facts import GpuFacts, MigPlacement, PciAddress
+from nodedriver.inventory import Inventory, InventoryRules, ServerFeatures, taint_of_unclean, take_inventory
 from nodedriver.publisher import Publisher
 from nodedriver.serverfeatures import detect_features
 from tests.cluster.access import Access
@@ -74,9 +74,12 @@ def content(
     gpus: tuple[GpuFacts, ...] = CARDS, unclean: tuple[PciAddress, ...] = ()
 ) -> Callable[[ServerFeatures], Inventory]:
     ranks = {gpu.pci_address: rank for rank, gpu in enumerate(CARDS)}
-    return lambda features: take_inventory(
-        InventoryRules(DRIVER), gpus, ranks, unclean=dict.fromkeys(unclean, WHY), features=features
-    )
+    taint = taint_of_unclean(DRIVER, WHY)
+
+    def tainted(gpu: PciAddress, _placement: MigPlacement | None) -> tuple[DeviceTaint, ...]:
+        return (taint,) if gpu in unclean else ()
+
+    return lambda features: take_inventory(InventoryRules(DRIVER), gpus, ranks, taints=tainted, features=features)
 
 
 def slices(cluster: Cluster) -> list[Slice]:

@@ -19,7 +19,7 @@ from gpuinventory.kinds import CAPABILITIES
 from gpuinventory.models import ClusterObject
 from gpuinventory.services.changelog import bump_revision
 from gpuinventory.services.ingest import Seen, ingest
-from nodedriver.inventory import InventoryRules, take_inventory
+from nodedriver.inventory import InventoryRules, taint_of_unclean, take_inventory
 from tests.nodedriver.gpus import card
 
 DRIVER = "gpu.portico.dev"
@@ -29,11 +29,12 @@ H100_MEMORY = 80 * 1024**3
 def slices_of(node: str, *, cards: int = 1, unclean: Iterable[int] = (), version: int = 1) -> list[bytes]:
     """The ResourceSlices of a node with so many H100, each card with every MIG placement."""
     gpus = tuple(card(bus=0x18 + index) for index in range(cards))
+    taint, tainted = taint_of_unclean(DRIVER, "checkpoint-unreadable"), {gpus[index].pci_address for index in unclean}
     inventory = take_inventory(
         InventoryRules(DRIVER),
         gpus,
         {gpu.pci_address: index for index, gpu in enumerate(gpus)},
-        unclean={gpus[index].pci_address: "checkpoint-unreadable" for index in unclean},
+        taints=lambda gpu, _: (taint,) if gpu in tainted else (),
     )
     owner = OwnerReference(api_version="v1", kind="Node", name=node, uid=f"uid-{node}")
     pool = PoolContent(driver=DRIVER, node=node, owner=owner, slices=inventory.slices)

@@ -16,12 +16,25 @@ from dra.names import is_dns_label
 from dra.objects import CapacityRange, CapacityRequestPolicy, Counter, Device, DeviceCapacity, DeviceTaint
 from dra.quantity import parse_quantity
 from nodedriver.facts import DeviceType, GpuFacts, MigModeChange, MigPlacement, PciAddress
-from nodedriver.inventory import DeviceRecord, Inventory, InventoryRules, ServerFeatures, take_inventory
+from nodedriver.inventory import (
+    DeviceRecord,
+    Inventory,
+    InventoryRules,
+    ServerFeatures,
+    TaintsOf,
+    taint_of_unclean,
+    take_inventory,
+)
 from tests.nodedriver.gpus import MIB, card
 
 DRIVER = "gpu.deckhouse.io"
 ARTICLE = Path(__file__).parents[1] / "journeys" / "manifests"
 KNOWN = [m.name for m in MODELS if all(p.engines and p.memory_mib for p in m.profiles)]
+
+
+def unclean_taints(*unclean: PciAddress) -> TaintsOf:
+    taint = taint_of_unclean(DRIVER, "checkpoint-unreadable")
+    return lambda gpu, _placement: (taint,) if gpu in unclean else ()
 
 
 def inventory_of(*gpus: GpuFacts, unclean: tuple[PciAddress, ...] = (), features: ServerFeatures | None = None,
@@ -31,7 +44,7 @@ def inventory_of(*gpus: GpuFacts, unclean: tuple[PciAddress, ...] = (), features
         InventoryRules(DRIVER),
         gpus,
         ranks,
-        unclean=dict.fromkeys(unclean, "checkpoint-unreadable"),
+        taints=unclean_taints(*unclean),
         features=features or ServerFeatures(),
     )
 

@@ -1,0 +1,4 @@
+"""Health of the cards: what was seen, what it means, the taints that say so, and when they are lifted.
+
+`xids` is the table, `ailments` the pure part, `record` the file that outlives a restart, `monitor` the thread.
+"""

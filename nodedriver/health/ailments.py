@@ -1,0 +1,167 @@
+"""What ails the cards, as values: a new event added, the taints of a device, what a look at the card lifts. Pure.
+
+An ailment concerns a whole card, or one GPU instance on it; one of the whole card reaches every device of it, MIG ones
+too. NVML's recovery action, where a card tells it, decides over the table of XIDs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from dra.objects import DeviceTaint
+from nodedriver.facts import MigPlacement, PciAddress
+from nodedriver.health.xids import Severity, name_of, severity_of
+
+
+class Cause(StrEnum):
+    """What was seen; the last part of the taint's key."""
+
+    XID = "xid"
+    LOST = "gpu-lost"
+    MPS = "mps-fault"
+    UNMONITORED = "unmonitored"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ailment:
+    """One thing that is wrong. `code` is the XID; `since` is RFC 3339; `placement` None concerns the whole card."""
+
+    gpu: PciAddress
+    cause: Cause
+    severity: Severity
+    since: str
+    code: int = 0
+    placement: MigPlacement | None = None
+
+    @property
+    def value(self) -> str:
+        """The taint's value, a label value: the XID's number, else what it asks for."""
+        return str(self.code) if self.cause is Cause.XID else self.severity.value
+
+    def __str__(self) -> str:
+        what = f"XID {self.code} ({name_of(self.code) or 'unknown'})" if self.cause is Cause.XID else self.cause.value
+        return f"{what} since {self.since}, asks for: {self.severity}"
+
+
+@dataclass(frozen=True, slots=True)
+class CardEvent:
+    """A critical XID, of a whole card or of the GPU instance at that placement."""
+
+    gpu: PciAddress
+    xid: int
+    placement: MigPlacement | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardLook:
+    """What a look at a card found. `recovery` is what NVML says it asks for, None where it does not tell."""
+
+    answers: bool
+    recovery: Severity | None = None
+    placements: frozenset[MigPlacement] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How hard taints are: ailments of these severities also evict the pods that hold the device."""
+
+    evicts: frozenset[Severity] = frozenset()
+
+    @classmethod
+    def named(cls, name: str) -> Policy:
+        """The setting's words: nothing evicts, what asks for the node does, or what asks for a reset too."""
+        named = {"none": (), "node": (Severity.NODE,), "reset": (Severity.NODE, Severity.RESET)}
+        return cls(frozenset(named[name]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ailments:
+    """All that is wrong now, oldest first, under the boot in which it was seen."""
+
+    boot_id: str = ""
+    found: tuple[Ailment, ...] = field(default=())
+
+    def with_event(self, event: CardEvent, now: str) -> Ailments:
+        """The XID added. One that only ends a process leaves no ailment; a repeated one keeps its first time."""
+        severity = severity_of(event.xid)
+        if severity is Severity.APPLICATION:
+            return self
+        cause = Cause.LOST if event.xid == _OFF_THE_BUS else Cause.XID
+        seen = Ailment(gpu=event.gpu, cause=cause, severity=severity, since=now, code=event.xid)
+        return self.having(replace(seen, placement=event.placement))
+
+    def having(self, ailment: Ailment) -> Ailments:
+        """With that ailment; nothing changes where the same was known."""
+        known = any(replace(each, since="") == replace(ailment, since="") for each in self.found)
+        return self if known else replace(self, found=(*self.found, ailment))
+
+    def after_look(self, gpu: PciAddress, look: CardLook, now: str) -> Ailments:
+        """What is left after a look at the card: what it recovered from is gone, what it lost is new.
+
+        A card that answers and asks for nothing is well again. One that does not tell keeps what asks for a reset or
+        more until the next boot. An ailment of a GPU instance goes with the instance.
+        """
+        if not look.answers:
+            return self.having(Ailment(gpu=gpu, cause=Cause.LOST, severity=Severity.NODE, since=now))
+        left = tuple(each for each in self.found if each.gpu != gpu or not _is_over(each, look))
+        return self if left == self.found else replace(self, found=left)
+
+    def at_boot(self, boot_id: str) -> Ailments:
+        """Under that boot: a restart of the node ends all of them, and what is still wrong is seen again."""
+        return self if boot_id == self.boot_id else Ailments(boot_id=boot_id)
+
+    def of(self, gpu: PciAddress, placement: MigPlacement | None) -> tuple[Ailment, ...]:
+        """What concerns that device: the whole card's, and those of what overlaps it."""
+        mine = (each for each in self.found if each.gpu == gpu)
+        return tuple(each for each in mine if _touches(each.placement, placement))
+
+
+_OFF_THE_BUS = 79
+_BY_ACTION = {0: None, 1: Severity.RESET, 2: Severity.NODE, 3: Severity.RESET, 4: Severity.RESET, 6: Severity.RESET}
+_ORDER = (Severity.APPLICATION, Severity.INFORMATION, Severity.RESET, Severity.NODE)
+
+
+def severity_of_action(action: int) -> Severity:
+    """What nvmlGpuRecoveryAction (field 230) asks for; INFORMATION for none."""
+    return _BY_ACTION.get(action, Severity.NODE) or Severity.INFORMATION
+
+
+def taints_of(driver_name: str, ailments: Iterable[Ailment], policy: Policy) -> tuple[DeviceTaint, ...]:
+    """One taint a cause, of its hardest ailment: the key says what was seen, the value which, the time since when."""
+    hardest: dict[Cause, Ailment] = {}
+    for each in ailments:
+        known = hardest.get(each.cause)
+        if known is None or _ORDER.index(each.severity) > _ORDER.index(known.severity):
+            hardest[each.cause] = each
+    return tuple(_taint(driver_name, each, policy) for _, each in sorted(hardest.items()))
+
+
+def _taint(driver_name: str, ailment: Ailment, policy: Policy) -> DeviceTaint:
+    return DeviceTaint(
+        key=f"{driver_name}/{ailment.cause}",
+        value=ailment.value,
+        effect=_effect(ailment.severity, policy),
+        time_added=ailment.since,
+    )
+
+
+def _effect(severity: Severity, policy: Policy) -> str:
+    if severity is Severity.INFORMATION:
+        return "None"
+    return "NoExecute" if severity in policy.evicts else "NoSchedule"
+
+
+def _is_over(ailment: Ailment, look: CardLook) -> bool:
+    if ailment.placement is not None and ailment.placement not in look.placements:
+        return True
+    if ailment.cause is Cause.LOST:
+        return True  # it answers
+    return look.recovery is Severity.INFORMATION and ailment.severity is not Severity.INFORMATION
+
+
+def _touches(ailing: MigPlacement | None, device: MigPlacement | None) -> bool:
+    if ailing is None or device is None:
+        return True
+    return ailing.start < device.start + device.size and device.start < ailing.start + ailing.size
