@@ -21,7 +21,7 @@ from nodedriver.kubelet.registration import Registration
 from nodedriver.kubelet.sockets import keep_for_root, make_room, remove_own, sweep
 from nodedriver.pb.pluginregistration.v1 import api_pb2_grpc as registration_grpc
 
-GRACE = 10.0  # seconds that running calls get at the end
+GRACE = 45.0  # seconds that running calls get at the end: the kubelet waits no longer for one
 _THREADS = 32  # claims worked on at once; most of them wait for a lock
 _log = structlog.get_logger()
 

@@ -69,7 +69,7 @@ class NodeDriver(Started):
         self.run("driver")
         new = self._programs["driver"]
         new.wait_ready(lambda: _REGISTERED in new.log.read_text(), READY_SECONDS)
-        old.stop(30)
+        old.stop(60)
 
     def kill(self, name: str) -> None:
         """SIGKILL, as the kernel would when memory runs out; nothing is cleaned up."""
