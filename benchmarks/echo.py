@@ -19,6 +19,7 @@ import grpc
 from benchmarks.report import Report
 from dra.names import ClaimRef
 from nodedriver.driver import Failed, PrepareResult
+from nodedriver.kubelet.plugin import Calls
 from nodedriver.kubelet.server import add_plugin
 
 CALLS = 3000
@@ -75,7 +76,7 @@ def _server(kind: str, folder: str) -> Iterator[Path]:
 async def _serve(kind: str, path: str) -> None:
     server = grpc.aio.server()
     if kind == "ours":
-        add_plugin(server, NoClaims())
+        add_plugin(server, NoClaims(), Calls())
     else:
         handler = grpc.unary_unary_rpc_method_handler(_echo)
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("benchmarks.Echo", {"Echo": handler}),))

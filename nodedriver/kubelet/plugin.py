@@ -7,7 +7,8 @@ not fail, since that would fail its neighbours (kubelet DRA plugin API).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Protocol
@@ -50,22 +51,49 @@ V1BETA1 = ApiVersion(
 API_VERSIONS = (V1, V1BETA1)  # the kubelet takes the first that it knows
 
 
+class Calls:
+    """How many calls of the kubelet run now, over all API versions."""
+
+    def __init__(self) -> None:
+        self._running = 0
+        self._changed = asyncio.Condition()
+
+    @asynccontextmanager
+    async def counted(self) -> AsyncIterator[None]:
+        """Count what runs inside."""
+        self._running += 1
+        try:
+            yield
+        finally:
+            self._running -= 1
+            async with self._changed:
+                self._changed.notify_all()
+
+    async def finish(self) -> None:
+        """Wait until none runs."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._running == 0)
+
+
 class DraPlugin:
     """The service of one API version. Method names and messages are the protocol's own."""
 
-    def __init__(self, verbs: Verbs, api: ApiVersion) -> None:
+    def __init__(self, verbs: Verbs, api: ApiVersion, calls: Calls) -> None:
         self._verbs = verbs
         self._api = api
+        self._calls = calls
         self._messages = api.messages
 
     async def NodePrepareResources(self, request: Any, context: object) -> Any:  # noqa: N802
         """Prepare each claim, all at once; claims of one card wait for each other at its lock."""
-        answers = await _for_each(request, "NodePrepareResources", self._prepare)
+        async with self._calls.counted():
+            answers = await _for_each(request, "NodePrepareResources", self._prepare)
         return self._messages.NodePrepareResourcesResponse(claims=answers)
 
     async def NodeUnprepareResources(self, request: Any, context: object) -> Any:  # noqa: N802
         """Unprepare each claim."""
-        answers = await _for_each(request, "NodeUnprepareResources", self._unprepare)
+        async with self._calls.counted():
+            answers = await _for_each(request, "NodeUnprepareResources", self._unprepare)
         return self._messages.NodeUnprepareResourcesResponse(claims=answers)
 
     def _prepare(self, ref: ClaimRef) -> Any:

@@ -1,7 +1,7 @@
 """The two sockets of the driver and their life: the DRA service answers first, the registration socket comes last.
 
-At the end the order is reversed: the kubelet forgets us when the registration socket goes (plugin watcher), then calls
-that still run are let finish. gRPC starts here, so nothing may fork afterwards.
+At the end the order is reversed. When the registration socket goes (plugin watcher), the kubelet forgets us and drops
+the connection with every call on it, so those that run are let finish before. gRPC starts here, so nothing may fork afterwards.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 import grpc
 import structlog
 
-from nodedriver.kubelet.plugin import API_VERSIONS, DraPlugin, Verbs
+from nodedriver.kubelet.plugin import API_VERSIONS, Calls, DraPlugin, Verbs
 from nodedriver.kubelet.registration import Registration
 from nodedriver.kubelet.sockets import keep_for_root, make_room, remove_own, sweep
 from nodedriver.pb.pluginregistration.v1 import api_pb2_grpc as registration_grpc
@@ -45,18 +45,27 @@ async def serve(endpoints: Endpoints, verbs: Verbs, stop: asyncio.Event) -> None
     sweep(endpoints.registration_socket.parent, f"{endpoints.driver_name}-*-reg.sock")
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix="claim"))
     registration = Registration(endpoints.driver_name, str(endpoints.dra_socket))
+    calls = Calls()
     async with (
-        _listening(endpoints.dra_socket, lambda server: add_plugin(server, verbs), grace=GRACE),
+        _listening(endpoints.dra_socket, lambda server: add_plugin(server, verbs, calls), grace=GRACE),
         _listening(endpoints.registration_socket, lambda server: _add_registration(server, registration), grace=0),
     ):
         _log.info("sockets opened", dra=str(endpoints.dra_socket), registration=str(endpoints.registration_socket))
         await _until_stopped(stop, registration.refused)
+        await _finished(calls)
 
 
-def add_plugin(server: object, verbs: Verbs) -> None:
+async def _finished(calls: Calls) -> None:
+    try:
+        await asyncio.wait_for(calls.finish(), GRACE)
+    except TimeoutError:
+        _log.warning("calls of the kubelet still ran at the end", seconds=GRACE)
+
+
+def add_plugin(server: object, verbs: Verbs, calls: Calls) -> None:
     """Let a gRPC server answer as DRAPlugin, in every version."""
     for api in API_VERSIONS:
-        api.add_to_server(DraPlugin(verbs, api), server)
+        api.add_to_server(DraPlugin(verbs, api, calls), server)
 
 
 def _add_registration(server: object, registration: Registration) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import stat
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -33,9 +34,12 @@ class Answers:
     """Verbs that answer by claim name, and remember what they were asked."""
 
     asked: list[tuple[str, ClaimRef]] = field(default_factory=list)
+    release: threading.Event = field(default_factory=threading.Event)
 
     def prepare(self, ref: ClaimRef) -> PrepareResult:
         self.asked.append(("prepare", ref))
+        if ref.name == "slow":
+            self.release.wait(10)
         return Failed("no such device") if ref.name == "bad" else Prepared((GIVEN,))
 
     def unprepare(self, ref: ClaimRef) -> str:
@@ -162,6 +166,26 @@ def test_sockets_are_for_root_alone_and_gone_at_the_end(tmp_path: Path) -> None:
             server.stop.set()
             await server.ended
             assert [path.exists() for path in paths] == [False, False]
+
+    asyncio.run(run())
+
+
+def test_a_call_is_finished_before_the_kubelet_is_let_go(tmp_path: Path) -> None:
+    """When the registration socket goes, a kubelet closes the connection under its own calls."""
+
+    async def run() -> None:
+        async with running(tmp_path) as server, channel(server.endpoints.dra_socket) as to:
+            claims = [v1.Claim(namespace="t", name="slow", uid="u")]
+            call = v1_grpc.DRAPluginStub(to).NodePrepareResources(v1.NodePrepareResourcesRequest(claims=claims))
+            while not server.answers.asked:
+                await asyncio.sleep(0.01)
+            server.stop.set()
+            await asyncio.sleep(0.2)
+            assert server.endpoints.registration_socket.exists()
+            server.answers.release.set()
+            assert not (await call).claims["u"].error
+            await asyncio.wait_for(server.ended, 5)
+            assert not server.endpoints.registration_socket.exists()
 
     asyncio.run(run())
 
