@@ -1,7 +1,8 @@
 """The two sockets of the driver and their life: the DRA service answers first, the registration socket comes last.
 
 At the end the order is reversed. When the registration socket goes (plugin watcher), the kubelet forgets us and drops
-the connection with every call on it, so those that run are let finish before. gRPC starts here, so nothing may fork afterwards.
+the connection with every call on it, so those that run are let finish before. gRPC starts here, so nothing may fork
+afterwards.
 """
 
 from __future__ import annotations

@@ -34,11 +34,13 @@ class Answers:
     """Verbs that answer by claim name, and remember what they were asked."""
 
     asked: list[tuple[str, ClaimRef]] = field(default_factory=list)
+    begun: threading.Event = field(default_factory=threading.Event)
     release: threading.Event = field(default_factory=threading.Event)
 
     def prepare(self, ref: ClaimRef) -> PrepareResult:
         self.asked.append(("prepare", ref))
         if ref.name == "slow":
+            self.begun.set()
             self.release.wait(10)
         return Failed("no such device") if ref.name == "bad" else Prepared((GIVEN,))
 
@@ -177,8 +179,7 @@ def test_a_call_is_finished_before_the_kubelet_is_let_go(tmp_path: Path) -> None
         async with running(tmp_path) as server, channel(server.endpoints.dra_socket) as to:
             claims = [v1.Claim(namespace="t", name="slow", uid="u")]
             call = v1_grpc.DRAPluginStub(to).NodePrepareResources(v1.NodePrepareResourcesRequest(claims=claims))
-            while not server.answers.asked:
-                await asyncio.sleep(0.01)
+            await asyncio.to_thread(server.answers.begun.wait, 10)
             server.stop.set()
             await asyncio.sleep(0.2)
             assert server.endpoints.registration_socket.exists()
