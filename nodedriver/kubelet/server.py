@@ -89,9 +89,9 @@ async def _listening(path: Path, add_services: Callable[[object], None], *, grac
     add_services(server)
     server.add_insecure_port(f"unix://{path}")
     await server.start()
-    inode = keep_for_root(path)
+    own = keep_for_root(path)
     try:
         yield
     finally:
-        remove_own(path, inode)
+        remove_own(path, own)
         await server.stop(grace)

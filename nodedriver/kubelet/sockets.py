@@ -16,16 +16,19 @@ def make_room(path: Path) -> None:
     path.unlink(missing_ok=True)
 
 
-def keep_for_root(path: Path) -> int:
-    """Close the socket to other users, and return its inode: its name may become another driver's."""
+type Identity = tuple[int, int]
+
+
+def keep_for_root(path: Path) -> Identity:
+    """Close the socket to other users, and return what it is: its name may become another driver's."""
     path.chmod(0o600)
-    return path.stat().st_ino
+    return _identity(path)
 
 
-def remove_own(path: Path, inode: int) -> None:
+def remove_own(path: Path, own: Identity) -> None:
     """Remove the socket, unless a newer driver has put its own there."""
     try:
-        if path.stat().st_ino == inode:
+        if _identity(path) == own:
             path.unlink()
     except FileNotFoundError:
         _log.debug("socket was gone already", path=str(path))
@@ -40,6 +43,12 @@ def sweep(folder: Path, pattern: str) -> None:
         if path.is_socket() and _is_dead(path):
             path.unlink(missing_ok=True)
             _log.info("socket of a dead driver removed", path=str(path))
+
+
+def _identity(path: Path) -> Identity:
+    """Inode and time of its last change: a new file may be given the number of one that is gone."""
+    found = path.stat()
+    return found.st_ino, found.st_ctime_ns
 
 
 def _is_dead(path: Path) -> bool:
