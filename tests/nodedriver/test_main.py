@@ -119,12 +119,30 @@ def test_a_restart_keeps_claims_daemons_and_slices(driver_node: DriverNode) -> N
     assert node.prepare(asked) == answer
 
 
+def test_a_claim_is_taken_over_from_its_cdi_file(driver_node: DriverNode) -> None:
+    node = driver_node
+    asked = node.allocate(allocated(given(MIG, 100), uid=A))
+    answer = node.prepare(asked)
+    before = node.everything()
+    node.terminate("driver")
+    (node.plugin_dir / "checkpoint.json").unlink()
+    node.start("driver")
+    report = next(line for line in logged(node) if line["event"] == "resource claim taken over from its CDI file")
+    assert (report["level"], report["uid"]) == ("warning", A)
+    assert node.prepare(asked) == answer
+    after = node.everything()
+    assert {**after, "checkpoint": None} == {**before, "checkpoint": None}
+    assert node.unprepare(asked) == {A: ""}
+
+
 def test_unreadable_checkpoint_is_reported_and_taints_its_cards(driver_node: DriverNode) -> None:
     node = driver_node
     claim: ResourceClaim = allocated(given(MIG, 100), uid=A)
     node.prepare(node.allocate(claim))
     node.terminate("driver")
     (node.plugin_dir / "checkpoint.json").write_bytes(b"{broken")
+    for file in node.cdi_dir.glob("*.json"):
+        file.unlink()
     node.start("driver")
     (aside,) = node.plugin_dir.glob("checkpoint.json.unreadable-*")
     assert aside.read_bytes() == b"{broken"
