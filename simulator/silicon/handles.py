@@ -7,6 +7,7 @@ present state at every use, so that a handle to something destroyed is refused a
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +51,33 @@ class MigDeviceKey:
 
 
 type Key = GpuKey | GpuInstanceKey | ComputeInstanceKey | MigDeviceKey
+
+
+def by_index(index: Any) -> Callable[[Gpu], bool]:
+    """Whether a card has that index."""
+    wanted = pointers.number(index)
+    return lambda gpu: gpu.index == wanted
+
+
+def by_uuid(uuid: Any) -> Callable[[Gpu], bool]:
+    """Whether a card has that UUID."""
+    wanted = pointers.text(uuid)
+    return lambda gpu: gpu.uuid == wanted
+
+
+def by_pci_bus_id(bus_id: Any) -> Callable[[Gpu], bool]:
+    """Whether a card has that address, with a domain of four digits or eight."""
+    domain, _, rest = pointers.text(bus_id).lower().partition(":")
+    wanted = f"{domain[-4:]}:{rest}"
+    return lambda gpu: gpu.pci_address == wanted
+
+
+# The functions that name a card by something else than a handle.
+_BY_WORDS: dict[str, Callable[[Any], Callable[[Gpu], bool]]] = {
+    "nvmlDeviceGetHandleByIndex_v2": by_index,
+    "nvmlDeviceGetHandleByUUID": by_uuid,
+    "nvmlDeviceGetHandleByPciBusId_v2": by_pci_bus_id,
+}
 
 _FIRST_HANDLE = 0x7F0000001000
 _HANDLE_STEP = 0x40
@@ -96,6 +124,14 @@ class Session:
         if found is None:
             raise Refused(NvmlReturn.INVALID_ARGUMENT)
         return found
+
+    def card_named(self, function: str, args: tuple[Any, ...]) -> str:
+        """The PCI address of the card that a call is about; "" when it is about none, or about an unknown one."""
+        if function in _BY_WORDS and args:
+            wanted = _BY_WORDS[function](args[0])
+            return next((gpu.pci_address for gpu in self.state.read().gpus if wanted(gpu)), "")
+        key = self._keys.get(pointers.handle_value(args[0])) if args and pointers.is_handle(args[0]) else None
+        return key.pci_address if key else ""
 
     def gpu(self, handle: Any) -> Gpu:
         """The card behind an nvmlDevice_t; INVALID_ARGUMENT for a MIG device handle."""

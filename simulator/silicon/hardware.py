@@ -165,20 +165,33 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Injection:
-    """A fault for one future call of one NVML function: wait, answer `code` instead of acting, or act and wait."""
+    """A fault for future calls of one NVML function: answer `code` instead of acting, or act, or wait before or after.
+
+    `pci_address`: for calls about that card, "" for any call. `times`: how often, 0 until it is taken away. `hang`: the
+    call does not come back before the row is taken away, and acts then. `met` counts the calls that met a row that
+    stays.
+    """
 
     function: str
     code: int = 0
     before_ms: int = 0
     after_ms: int = 0
+    hang: bool = False
+    pci_address: str = ""
+    times: int = 1
+    met: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Silicon:
-    """All that a machine's GPUs and driver know. `cuda_version` is major x 1000 + minor x 10, as NVML gives it."""
+    """All that a machine's GPUs and driver know. `cuda_version` is major x 1000 + minor x 10, as NVML gives it.
+
+    `missing` are the functions of NVML that this driver is too old for.
+    """
 
     driver_version: str
     cuda_version: int
+    missing: tuple[str, ...] = ()
     gpus: tuple[Gpu, ...]
     mps_daemons: tuple[MpsDaemon, ...] = ()
     injections: tuple[Injection, ...] = ()

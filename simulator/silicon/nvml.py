@@ -1,27 +1,28 @@
 """The library that stands under pynvml: C function names in, nvmlReturn_t out, over the shared state.
 
-`install` puts it where pynvml keeps `libnvidia-ml.so.1`, before `nvmlInit`. A function that is not in the tables is
-missing as in an old driver: pynvml answers FUNCTION_NOT_FOUND. What the functions do stands in `nvml_system.py`,
-`nvml_device.py`, `nvml_mig_gpu.py` and `nvml_mig_compute.py`.
+`install` puts it where pynvml keeps `libnvidia-ml.so.1`, before `nvmlInit`. A function that is not in the tables, or
+that the state calls missing, is so as in an old driver: pynvml answers FUNCTION_NOT_FOUND. What the functions do stands
+in `nvml_system.py`, `nvml_device.py`, `nvml_mig_gpu.py` and `nvml_mig_compute.py`.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pynvml
 
-from simulator.silicon import nvml_device, nvml_mig_compute, nvml_mig_gpu, nvml_system
+from simulator.silicon import faults, nvml_device, nvml_mig_compute, nvml_mig_gpu, nvml_system
 from simulator.silicon.handles import Session
-from simulator.silicon.hardware import Injection, NvmlReturn, Silicon
+from simulator.silicon.hardware import Injection, NvmlReturn
 from simulator.silicon.rules import Refused
 from simulator.silicon.state import State
 
 type Call = Callable[..., None]
+
+_POLL = 0.02  # seconds between two looks whether a call still hangs
 
 _TABLE: dict[str, Call] = {
     **nvml_system.FUNCTIONS,
@@ -51,22 +52,32 @@ class Function:
     def _guarded(self, args: tuple[Any, ...]) -> None:
         if self._session.references == 0 and self._name != "nvmlInitWithFlags":
             raise Refused(NvmlReturn.UNINITIALIZED)
-        injection = self._take_injection()
-        time.sleep(injection.before_ms / 1000)
-        if injection.code:
-            raise Refused(injection.code)
+        fault = self._take_fault(args)
+        if fault is None:
+            self._call(self._session, *args)
+            return
+        time.sleep(fault.before_ms / 1000)
+        while fault.hang and self._still_hangs(args):
+            time.sleep(_POLL)
+        if fault.code:
+            raise Refused(fault.code)
         self._call(self._session, *args)
-        time.sleep(injection.after_ms / 1000)
+        time.sleep(fault.after_ms / 1000)
 
-    def _take_injection(self) -> Injection:
-        """The fault that waits for this call, used up; a harmless one when there is none."""
-        if not any(i.function == self._name for i in self._session.state.read().injections):
-            return Injection(function=self._name)
-        return self._session.state.change(self._without_first_injection)
+    def _take_fault(self, args: tuple[Any, ...]) -> Injection | None:
+        """The fault that this call meets, used once."""
+        silicon = self._session.state.read()
+        if not any(row.function == self._name for row in silicon.injections):
+            return None
+        card = self._session.card_named(self._name, args)
+        if not any(faults.meets(row, self._name, card) for row in silicon.injections):
+            return None
+        return self._session.state.change(lambda now: faults.taken(now, self._name, card))
 
-    def _without_first_injection(self, silicon: Silicon) -> tuple[Silicon, Injection]:
-        mine = next((i for i in silicon.injections if i.function == self._name), Injection(function=self._name))
-        return replace(silicon, injections=tuple(i for i in silicon.injections if i is not mine)), mine
+    def _still_hangs(self, args: tuple[Any, ...]) -> bool:
+        card = self._session.card_named(self._name, args)
+        rows = self._session.state.read().injections
+        return any(row.hang and faults.meets(row, self._name, card) for row in rows)
 
 
 class ErrorString:
@@ -83,11 +94,12 @@ class Library:
 
     def __init__(self, state_path: Path) -> None:
         self._session = Session(State(state_path))
+        self._missing = self._session.state.read().missing
 
     def __getattr__(self, name: str) -> Function | ErrorString:
         if name == "nvmlErrorString":
             return ErrorString()
-        if name not in _TABLE:
+        if name not in _TABLE or name in self._missing:
             raise AttributeError(name)
         return Function(name, self._session)
 

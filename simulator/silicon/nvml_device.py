@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from simulator.silicon import pointers, rules
-from simulator.silicon.handles import GpuKey, MigDeviceKey, Session
+from simulator.silicon.handles import GpuKey, MigDeviceKey, Session, by_index, by_pci_bus_id, by_uuid
 from simulator.silicon.hardware import MIB, Gpu, NvmlReturn, Process, ProcessKind
 from simulator.silicon.rules import Refused
 
@@ -25,8 +25,7 @@ def _count(session: Session, count: Any) -> None:
 
 
 def _handle_by_index(session: Session, index: Any, device: Any) -> None:
-    wanted = pointers.number(index)
-    _put_gpu(session, device, lambda gpu: gpu.index == wanted, NvmlReturn.INVALID_ARGUMENT)
+    _put_gpu(session, device, by_index(index), NvmlReturn.INVALID_ARGUMENT)
 
 
 def _handle_by_uuid(session: Session, uuid: Any, device: Any) -> None:
@@ -37,13 +36,11 @@ def _handle_by_uuid(session: Session, uuid: Any, device: Any) -> None:
                 if ci.uuid == wanted:
                     pointers.put_handle(device, session.handle(MigDeviceKey(gpu.pci_address, gi.created, ci.created)))
                     return
-    _put_gpu(session, device, lambda gpu: gpu.uuid == wanted, NvmlReturn.NOT_FOUND)
+    _put_gpu(session, device, by_uuid(uuid), NvmlReturn.NOT_FOUND)
 
 
 def _handle_by_pci_bus_id(session: Session, bus_id: Any, device: Any) -> None:
-    domain, _, rest = pointers.text(bus_id).lower().partition(":")
-    wanted = f"{domain[-4:]}:{rest}"
-    _put_gpu(session, device, lambda gpu: gpu.pci_address == wanted, NvmlReturn.NOT_FOUND)
+    _put_gpu(session, device, by_pci_bus_id(bus_id), NvmlReturn.NOT_FOUND)
 
 
 def _put_gpu(session: Session, device: Any, wanted: Callable[[Gpu], bool], otherwise: NvmlReturn) -> None:

@@ -59,6 +59,11 @@ def check_version(ref: Any, *known: int) -> None:
         raise Refused(NvmlReturn.ARGUMENT_VERSION_MISMATCH)
 
 
+def is_handle(value: Any) -> bool:
+    """Whether the argument is an opaque pointer."""
+    return isinstance(value, ctypes._Pointer)  # noqa: SLF001 - ctypes names the base of its pointers so
+
+
 def handle_value(handle: Any) -> int:
     """The number inside an opaque pointer; INVALID_ARGUMENT for NULL."""
     value = ctypes.cast(handle, ctypes.c_void_p).value

@@ -60,8 +60,12 @@ class State:
             self._write(silicon)
 
     def inject(self, injection: Injection) -> None:
-        """Let the next call of one NVML function fail or stall."""
+        """Let calls of one NVML function fail, stall or hang."""
         self.change(lambda silicon: (replace(silicon, injections=(*silicon.injections, injection)), None))
+
+    def heal(self) -> None:
+        """Take every fault away; calls that hang go on."""
+        self.change(lambda silicon: (replace(silicon, injections=()), None))
 
     def happen(self, pci_address: str, *, xid: int, gpu_instance: int | None = None, recovery_action: int = 0) -> None:
         """Let a critical XID occur on a card, or in one of its GPU instances; the card then asks for that recovery."""
