@@ -87,7 +87,7 @@ def _run(config: Config, *, supervise: bool) -> int:
 
 def _run_driver(config: Config) -> None:
     """Build everything and serve the kubelet until a signal."""
-    cluster = KubeClient.from_environment(config.kubeconfig)
+    cluster = KubeClient.of_node(config.kubeconfig)
     with closing(Nvml(library=find_nvml(config.driver_root), sys_root=config.sys_root)) as gpus:
         facts = gpus.facts()
         locks = Locks(config.locks_dir, deadline=LOCK_SECONDS)

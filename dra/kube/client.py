@@ -1,24 +1,24 @@
-"""The door to Kubernetes: sends request values over the `kubernetes` package's transport and credentials.
+"""The door to Kubernetes: sends request values to an API server and streams what it says.
 
-Only configuration, credentials and transport come from that package; its typed models drop fields they do not know.
+How it is reached is an `Access`: `from_environment` finds it with the `kubernetes` package, `of_node` without.
 Imported by `portal.cluster`, `nodedriver.main` and tests alone (import contract).
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from urllib.parse import urlencode
 
 import urllib3
-from kubernetes import config as kube_config
-from kubernetes.client import ApiClient, Configuration
-from kubernetes.config.config_exception import ConfigException
 from urllib3.exceptions import HTTPError
 
+from dra.kube.access import Access, of_kubeconfig, of_pod
 from dra.kube.errors import UnreachableError
 from dra.kube.requests import Request
 from dra.kube.responses import parse_refusal
@@ -30,30 +30,28 @@ _CHUNK = 64 * 1024
 class KubeClient:
     """One connection pool to one API server. Safe to share between threads."""
 
-    def __init__(self, configuration: Configuration, *, timeout: float = 10.0) -> None:
+    def __init__(self, access: Access, *, timeout: float = 10.0) -> None:
         """`timeout` is in seconds, for connecting and for each wait on an answer; watches wait as long as asked."""
-        self._configuration = configuration
-        self._pool: urllib3.PoolManager = ApiClient(configuration).rest_client.pool_manager
+        self._access = access
         self._timeout = timeout
         self._date: tuple[datetime, float] | None = None  # the last answer's, and when by our monotonic clock
 
     @property
     def server(self) -> str:
         """The address of the API server."""
-        return str(self._configuration.host)
+        return self._access.server
 
     @classmethod
     def from_environment(cls, kubeconfig: str | None = None, *, timeout: float = 10.0) -> KubeClient:
         """Use that kubeconfig file, or without one the pod's service account; UnreachableError if neither is usable."""
-        configuration = Configuration()
-        try:
-            if kubeconfig:
-                kube_config.load_kube_config(config_file=kubeconfig, client_configuration=configuration)
-            else:
-                kube_config.load_incluster_config(client_configuration=configuration)
-        except (ConfigException, OSError) as error:
-            raise UnreachableError(f"no usable configuration for a cluster: {error}") from error
-        return cls(configuration, timeout=timeout)
+        from dra.kube.packaged import access  # noqa: PLC0415 - what it imports costs memory, which a node has no use for
+
+        return cls(access(kubeconfig), timeout=timeout)
+
+    @classmethod
+    def of_node(cls, kubeconfig: str | None = None) -> KubeClient:
+        """The same for a program on a node, as far as `dra.kube.access` reads kubeconfig files, and in less memory."""
+        return cls(of_kubeconfig(Path(kubeconfig)) if kubeconfig else of_pod(os.environ))
 
     def server_time(self) -> datetime | None:
         """The API server's clock now (see `dra.kube.port.Cluster`)."""
@@ -93,7 +91,7 @@ class KubeClient:
     def _open(self, request: Request, *, preload: bool, read_timeout: float) -> urllib3.BaseHTTPResponse:
         query = f"?{urlencode(request.query)}" if request.query else ""
         try:
-            response = self._pool.request(
+            response = self._access.pool.request(
                 request.method,
                 f"{self.server}{request.path}{query}",
                 body=request.body,
@@ -109,8 +107,7 @@ class KubeClient:
 
     def _headers(self, request: Request) -> urllib3.HTTPHeaderDict:
         headers = urllib3.HTTPHeaderDict({"Accept": "application/json"})
-        authorization = self._configuration.get_api_key_with_prefix("authorization", alias="BearerToken")
-        if authorization:
+        if authorization := self._access.authorization():
             headers["Authorization"] = authorization
         for name, value in request.headers:
             headers.add(name, value)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
 import pytest
 import urllib3
-from kubernetes.client import Configuration
 
 from dra.kube import requests
+from dra.kube.access import Access
 from dra.kube.client import KubeClient, _date_of
 from dra.kube.errors import (
     AlreadyExistsError,
@@ -30,9 +30,11 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.controlplane import free_ports
 
 
-@pytest.fixture
-def client(cluster: Cluster) -> KubeClient:
-    return KubeClient.from_environment(str(cluster.kubeconfig()))
+@pytest.fixture(params=[KubeClient.from_environment, KubeClient.of_node], ids=["package", "node"])
+def client(cluster: Cluster, request: pytest.FixtureRequest) -> KubeClient:
+    """Each way to the API server, one after the other."""
+    made: KubeClient = request.param(str(cluster.kubeconfig()))
+    return made
 
 
 @pytest.fixture
@@ -41,6 +43,11 @@ def made(client: KubeClient) -> Iterator[str]:
     client.send(requests.create(DEVICE_CLASSES, device_class("client-test")))
     yield "client-test"
     client.send(requests.delete(DEVICE_CLASSES, "client-test"))
+
+
+def plain(server: str) -> Access:
+    """No credentials, and trust in whom the machine trusts."""
+    return Access(server, urllib3.PoolManager(), str)
 
 
 def device_class(name: str, **extra: object) -> bytes:
@@ -145,7 +152,7 @@ def test_a_person_has_the_persons_rights_and_the_server_names_the_person(client:
 
 def test_no_server_is_told_with_its_address() -> None:
     (port,) = free_ports(1)
-    client = KubeClient(Configuration(host=f"https://127.0.0.1:{port}"), timeout=2)
+    client = KubeClient(plain(f"https://127.0.0.1:{port}"), timeout=2)
 
     with pytest.raises(UnreachableError, match=rf"^no answer from https://127.0.0.1:{port}: Connection refused$"):
         client.send(requests.get(NODES, "n"))
@@ -155,7 +162,7 @@ def test_no_server_is_told_with_its_address() -> None:
 
 def test_a_server_that_says_nothing_is_told_so() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        client = KubeClient(Configuration(host=f"http://127.0.0.1:{silent.getsockname()[1]}"), timeout=0.2)
+        client = KubeClient(plain(f"http://127.0.0.1:{silent.getsockname()[1]}"), timeout=0.2)
 
         with pytest.raises(UnreachableError, match=r"it did not answer in time$"):
             client.send(requests.get(NODES, "n"))
@@ -163,9 +170,10 @@ def test_a_server_that_says_nothing_is_told_so() -> None:
 
 def test_a_certificate_of_somebody_else_is_told_so(cluster: Cluster) -> None:
     with pytest.raises(UnreachableError, match="certificate verify failed"):
-        KubeClient(Configuration(host=cluster.url)).send(requests.get(NODES, "n"))
+        KubeClient(plain(cluster.url)).send(requests.get(NODES, "n"))
 
 
-def test_without_any_configuration_the_reason_is_said() -> None:
+@pytest.mark.parametrize("way", [KubeClient.from_environment, KubeClient.of_node])
+def test_without_any_configuration_the_reason_is_said(way: Callable[[str], KubeClient]) -> None:
     with pytest.raises(UnreachableError, match="no usable configuration"):
-        KubeClient.from_environment("/nonexistent/kubeconfig")
+        way("/nonexistent/kubeconfig")

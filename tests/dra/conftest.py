@@ -1,7 +1,7 @@
 """The rooms of `dra` are pure, and their tests hold them to it: no network, no process, no file written, no clock.
 
 An audit hook sees what the interpreter does on behalf of a frame of `dra`; the clock has no audit event, so `time` is
-wrapped. `dra.kube.client` is the one door and is tested against real servers elsewhere.
+wrapped. `DOORS` are tested against real servers elsewhere.
 """
 
 import sys
@@ -15,6 +15,7 @@ import pytest
 BARRED: Final = ("socket.", "subprocess.", "os.", "shutil.", "tempfile.", "urllib.", "ftplib.", "http.")
 READS: Final = frozenset({"os.listdir", "os.scandir", "os.walk", "os.fwalk"})  # the import system's own
 CLOCKS: Final = ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "sleep")
+DOORS: Final = frozenset({"dra.kube.client", "dra.kube.access", "dra.kube.packaged"})
 _armed = False
 
 
@@ -68,7 +69,7 @@ def _on_behalf_of_dra() -> bool:
         if room.startswith("tests.") and room != __name__:
             return False
         if room.startswith("dra."):
-            return room != "dra.kube.client"
+            return room not in DOORS
         frame = frame.f_back
     return False
 

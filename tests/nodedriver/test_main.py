@@ -149,7 +149,7 @@ def test_unreadable_checkpoint_is_reported_and_taints_its_cards(driver_node: Dri
     report = next(line for line in logged(node) if line["event"] == "unreadable checkpoint set aside")
     assert (report["level"], report["kept_as"]) == ("error", str(aside))
     tainted = {
-        device["name"].split("-mig")[0]
+        device["name"].split("-mig")[0].removesuffix("-timesliced")
         for each in node.store.under(SLICES)
         for device in each["spec"].get("devices", [])
         if device.get("taints")
