@@ -10,7 +10,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 
@@ -30,7 +30,9 @@ from nodedriver.facts import PciAddress
 from nodedriver.hands import Hands, Tools
 from nodedriver.health.ailments import Policy
 from nodedriver.health.monitor import Health, Monitor
-from nodedriver.inventory import Inventory, InventoryRules, TaintsOf, taint_of_unclean, take_inventory
+from nodedriver.health.report import DeviceHealth, health_of
+from nodedriver.inventory import DeviceRecord, Inventory, InventoryRules, TaintsOf, taint_of_unclean, take_inventory
+from nodedriver.kubelet.health import HealthStreams
 from nodedriver.kubelet.server import Endpoints, RegistrationRefusedError, serve
 from nodedriver.locks import Locks, LockTimeoutError
 from nodedriver.mps import MpsClient
@@ -112,9 +114,15 @@ def _run_driver(config: Config) -> None:
         )
         rounds = Rounds(Reconciler(parts, specs).look, seconds=LOOK_SECONDS)
         with _running(statuses), _running(rounds), _published(config, cluster, build) as publish:
-            monitor = Monitor(health, EventSet(ranks), look, publish).watch([gpu.pci_address for gpu in facts])
+            streams = HealthStreams(config.node_name, partial(_healths, parts.records.values(), health))
+
+            def changed() -> None:
+                streams.wake()
+                publish()
+
+            monitor = Monitor(health, EventSet(ranks), look, changed).watch([gpu.pci_address for gpu in facts])
             with _running(monitor):
-                asyncio.run(_serve(config, Driver(parts)))
+                asyncio.run(_serve(config, Driver(parts), streams))
     _log.info("driver stopped")
 
 
@@ -122,6 +130,10 @@ def _taints(driver_name: str, unclean: Collection[PciAddress], health: Health) -
     """What keeps claims from a device: an unreadable checkpoint, and what ails its card."""
     taint = taint_of_unclean(driver_name, UNCLEAN)
     return lambda gpu, part: (*((taint,) if gpu in unclean else ()), *health.taints(gpu, part))
+
+
+def _healths(records: Iterable[DeviceRecord], health: Health) -> list[DeviceHealth]:
+    return [health_of(each.name, health.of(each.gpu, each.placement)) for each in records]
 
 
 def _take_over(prepared: PreparedClaims, hands: Hands, specs: ClaimSpecs) -> Collection[PciAddress]:
@@ -178,11 +190,12 @@ def _published(config: Config, cluster: KubeClient, build: Callable[..., Invento
         yield publish
 
 
-async def _serve(config: Config, driver: Driver) -> None:
+async def _serve(config: Config, driver: Driver, streams: HealthStreams) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    await serve(Endpoints(config.driver_name, config.dra_socket, config.registration_socket), driver, stop)
+    endpoints = Endpoints(config.driver_name, config.dra_socket, config.registration_socket)
+    await serve(endpoints, driver, streams, stop)
 
 
 if __name__ == "__main__":

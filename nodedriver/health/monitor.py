@@ -51,6 +51,10 @@ class Health:
         """The taints of a device."""
         return taints_of(self._driver_name, self._ailments.of(gpu, placement), self._policy)
 
+    def of(self, gpu: PciAddress, placement: MigPlacement | None) -> tuple[Ailment, ...]:
+        """What ails a device."""
+        return self._ailments.of(gpu, placement)
+
     def change(self, step: Callable[[Ailments], Ailments]) -> bool:
         """Replace what is known by what the step makes of it, and say whether anything changed."""
         with self._lock:

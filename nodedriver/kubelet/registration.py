@@ -7,6 +7,7 @@ from typing import Any
 
 import structlog
 
+from nodedriver.kubelet.health import HEALTH_VERSIONS
 from nodedriver.kubelet.plugin import API_VERSIONS
 from nodedriver.pb.pluginregistration.v1 import api_pb2
 
@@ -23,12 +24,12 @@ class Registration:
         self.refused: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     async def GetInfo(self, request: object, context: object) -> Any:  # noqa: N802
-        """Type, name, socket and API versions, best first."""
+        """Type, name, socket and services with their versions, best first."""
         return api_pb2.PluginInfo(
             type=PLUGIN_TYPE,
             name=self._driver_name,
             endpoint=self._endpoint,
-            supported_versions=[api.service for api in API_VERSIONS],
+            supported_versions=[api.service for api in (*API_VERSIONS, *HEALTH_VERSIONS)],
         )
 
     async def NotifyRegistrationStatus(self, request: Any, context: object) -> Any:  # noqa: N802

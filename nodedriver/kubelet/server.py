@@ -17,6 +17,7 @@ from pathlib import Path
 import grpc
 import structlog
 
+from nodedriver.kubelet.health import HealthStreams, add_health
 from nodedriver.kubelet.plugin import API_VERSIONS, Calls, DraPlugin, Verbs
 from nodedriver.kubelet.registration import Registration
 from nodedriver.kubelet.sockets import keep_for_root, make_room, remove_own, sweep
@@ -40,20 +41,30 @@ class Endpoints:
     registration_socket: Path
 
 
-async def serve(endpoints: Endpoints, verbs: Verbs, stop: asyncio.Event) -> None:
+async def serve(endpoints: Endpoints, verbs: Verbs, streams: HealthStreams, stop: asyncio.Event) -> None:
     """Answer the kubelet until `stop` is set; RegistrationRefusedError when it refuses us."""
+
+    def add_services(server: object) -> None:
+        add_plugin(server, verbs, calls)
+        add_health(server, streams)
+
     sweep(endpoints.dra_socket.parent, "dra-*.sock")
     sweep(endpoints.registration_socket.parent, f"{endpoints.driver_name}-*-reg.sock")
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix="claim"))
     registration = Registration(endpoints.driver_name, str(endpoints.dra_socket))
     calls = Calls()
-    async with (
-        _listening(endpoints.dra_socket, lambda server: add_plugin(server, verbs, calls), grace=GRACE),
-        _listening(endpoints.registration_socket, lambda server: _add_registration(server, registration), grace=0),
-    ):
-        _log.info("sockets opened", dra=str(endpoints.dra_socket), registration=str(endpoints.registration_socket))
-        await _until_stopped(stop, registration.refused)
-        await _finished(calls)
+    async with _listening(endpoints.dra_socket, add_services, grace=GRACE):
+        try:
+            async with _listening(
+                endpoints.registration_socket, lambda server: _add_registration(server, registration), grace=0
+            ):
+                _log.info(
+                    "sockets opened", dra=str(endpoints.dra_socket), registration=str(endpoints.registration_socket)
+                )
+                await _until_stopped(stop, registration.refused)
+                await _finished(calls)
+        finally:
+            streams.end()
 
 
 async def _finished(calls: Calls) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from dra.names import ClaimRef, ClaimUID
 from nodedriver.driver import Failed, GivenDevice, Prepared, PrepareResult
+from nodedriver.kubelet.health import HealthStreams
 from nodedriver.kubelet.server import Endpoints, RegistrationRefusedError, serve
 from nodedriver.pb.dra.v1 import api_pb2 as v1
 from nodedriver.pb.dra.v1 import api_pb2_grpc as v1_grpc
@@ -63,7 +64,7 @@ class Running:
 async def running(folder: Path) -> AsyncIterator[Running]:
     endpoints = Endpoints("gpu.portico.dev", folder / "plugin" / "dra.sock", folder / "registry" / "reg.sock")
     answers, stop = Answers(), asyncio.Event()
-    ended = asyncio.ensure_future(serve(endpoints, answers, stop))
+    ended = asyncio.ensure_future(serve(endpoints, answers, HealthStreams("node-1", list), stop))
     while not endpoints.registration_socket.exists():
         assert not ended.done(), ended.exception()
         await asyncio.sleep(0.01)
@@ -100,7 +101,10 @@ def test_get_info_names_the_driver_and_the_newest_version_first(tmp_path: Path) 
             info = await registration_grpc.RegistrationStub(to).GetInfo(registration.InfoRequest())
         assert (info.type, info.name) == ("DRAPlugin", "gpu.portico.dev")
         assert info.endpoint == str(tmp_path / "plugin" / "dra.sock")
-        assert list(info.supported_versions) == ["v1.DRAPlugin", "v1beta1.DRAPlugin"]
+        assert list(info.supported_versions) == [
+            *("v1.DRAPlugin", "v1beta1.DRAPlugin"),
+            *("v1.DRAResourceHealth", "v1alpha1.DRAResourceHealth"),
+        ]
 
     on_server(tmp_path, ask)
 

@@ -1,0 +1,44 @@
+"""What the kubelet is told of each device's health (KEP-4680), from what ails its card. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from nodedriver.health.ailments import Ailment, Cause
+from nodedriver.health.xids import Severity
+
+
+class Wellness(StrEnum):
+    """The protocol's three words."""
+
+    UNKNOWN = "unknown"
+    HEALTHY = "healthy"
+    UNHEALTHY = "unhealthy"
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceHealth:
+    """One published device. `message` goes into the pod's status; the API server cuts it at 1,024 characters."""
+
+    device: str
+    wellness: Wellness
+    message: str = ""
+
+
+def health_of(device: str, ailments: Sequence[Ailment]) -> DeviceHealth:
+    """Unhealthy is a device whose card must be reset or serviced; unknown one whose errors can't be heard.
+
+    A notice that asks for nothing leaves it healthy; the message says all that is known in each case.
+    """
+    message = "; ".join(str(each) for each in ailments)
+    return DeviceHealth(device, _wellness(ailments), message)
+
+
+def _wellness(ailments: Sequence[Ailment]) -> Wellness:
+    if any(each.severity in (Severity.RESET, Severity.NODE) for each in ailments):
+        return Wellness.UNHEALTHY
+    if any(each.cause is Cause.UNMONITORED for each in ailments):
+        return Wellness.UNKNOWN
+    return Wellness.HEALTHY

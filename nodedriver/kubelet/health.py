@@ -1,0 +1,121 @@
+"""The DRAResourceHealth service (KEP-4680): tells the kubelet how the devices are, which it writes into pod statuses.
+
+Serves v1 and v1alpha1, which differ in name only. Each answer lists every device; it comes at once when something
+changed, and else often enough that the kubelet does not take silence for "unknown". Decides nothing about health.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from nodedriver.health.report import DeviceHealth
+from nodedriver.pb.drahealth.v1 import api_pb2 as v1_pb2
+from nodedriver.pb.drahealth.v1 import api_pb2_grpc as v1_grpc
+from nodedriver.pb.drahealth.v1alpha1 import api_pb2 as v1alpha1_pb2
+from nodedriver.pb.drahealth.v1alpha1 import api_pb2_grpc as v1alpha1_grpc
+
+REFRESH_SECONDS = 10.0  # the kubelet forgets what it has not heard for 30
+TIMEOUT_SECONDS = 30  # that time, said explicitly in each answer
+
+type Look = Callable[[], Sequence[DeviceHealth]]
+
+
+@dataclass(frozen=True, slots=True)
+class HealthVersion:
+    """One version of the service: its name at registration, its messages, and how a servicer joins a server."""
+
+    service: str
+    messages: ModuleType
+    add_to_server: Callable[[object, object], None]
+
+
+HEALTH_VERSIONS = (
+    HealthVersion("v1.DRAResourceHealth", v1_pb2, v1_grpc.add_DRAResourceHealthServicer_to_server),
+    HealthVersion("v1alpha1.DRAResourceHealth", v1alpha1_pb2, v1alpha1_grpc.add_DRAResourceHealthServicer_to_server),
+)
+
+
+class HealthStreams:
+    """What the streams tell and what wakes them. `wake` may be called from any thread, at any time."""
+
+    def __init__(self, pool: str, look: Look, *, refresh: float = REFRESH_SECONDS) -> None:
+        """`look` gives the health of every published device now, without waiting for anything."""
+        self.pool = pool
+        self.look = look
+        self.refresh = refresh
+        self.ended = False
+        self._lock = threading.Lock()
+        self._open: dict[asyncio.Event, asyncio.AbstractEventLoop] = {}
+
+    def wake(self) -> None:
+        """Have every stream tell anew, now."""
+        with self._lock:
+            for event, loop in self._open.items():
+                loop.call_soon_threadsafe(event.set)
+
+    def end(self) -> None:
+        """End every stream, since a server does not stop while one is open."""
+        self.ended = True
+        self.wake()
+
+    @contextmanager
+    def opened(self) -> Iterator[asyncio.Event]:
+        """An event of the running loop that `wake` sets, for one stream."""
+        event = asyncio.Event()
+        with self._lock:
+            self._open[event] = asyncio.get_running_loop()
+        try:
+            yield event
+        finally:
+            with self._lock:
+                del self._open[event]
+
+
+class ResourceHealth:
+    """The service of one API version. Method name and messages are the protocol's own."""
+
+    def __init__(self, streams: HealthStreams, api: HealthVersion) -> None:
+        self._streams = streams
+        self._messages = api.messages
+
+    async def NodeWatchResources(self, request: object, context: object) -> AsyncIterator[Any]:  # noqa: N802
+        """All devices now, and again after each change, until the kubelet or the driver ends it."""
+        with self._streams.opened() as changed:
+            while not self._streams.ended:
+                changed.clear()
+                yield self._answer()
+                await _first_of(changed, self._streams.refresh)
+
+    def _answer(self) -> Any:
+        now = int(time.time())
+        devices = [self._device(each, now) for each in self._streams.look()]
+        return self._messages.NodeWatchResourcesResponse(devices=devices)
+
+    def _device(self, found: DeviceHealth, now: int) -> Any:
+        return self._messages.DeviceHealth(
+            device=self._messages.DeviceIdentifier(pool_name=self._streams.pool, device_name=found.device),
+            health=self._messages.HealthStatus.Value(found.wellness.name),
+            last_updated_time=now,
+            health_check_timeout_seconds=TIMEOUT_SECONDS,
+            message=found.message,
+        )
+
+
+def add_health(server: object, streams: HealthStreams) -> None:
+    """Let a gRPC server answer as DRAResourceHealth, in every version."""
+    for api in HEALTH_VERSIONS:
+        api.add_to_server(ResourceHealth(streams, api), server)
+
+
+async def _first_of(event: asyncio.Event, seconds: float) -> None:
+    try:
+        await asyncio.wait_for(event.wait(), seconds)
+    except TimeoutError:
+        return

@@ -1,0 +1,1 @@
+"""NodeWatchResources: one package per version of the API."""
