@@ -87,6 +87,10 @@ DEVICE_TAINT_RULE: Final = Kind(
 GPU_CLASS: Final = Kind(
     group="portico.dev", version="v1alpha1", kind="GPUClass", plural="gpuclasses", namespaced=False, generation=True
 )
+PHYSICAL_GPU: Final = Kind(
+    group="portico.dev", version="v1alpha1", kind="PhysicalGPU", plural="physicalgpus", namespaced=False, status=True,
+    generation=True, short_names=("pgpu",),
+)  # fmt: skip
 ROLE: Final = Kind(group=_RBAC, kind="Role", plural="roles")
 ROLE_BINDING: Final = Kind(group=_RBAC, kind="RoleBinding", plural="rolebindings")
 CLUSTER_ROLE: Final = Kind(group=_RBAC, kind="ClusterRole", plural="clusterroles", namespaced=False)
@@ -98,7 +102,7 @@ KINDS: Final = (
     NAMESPACE, NODE, POD, EVENT, SERVICE_ACCOUNT, RESOURCE_QUOTA, LEASE, SERVICE, VOLUME_CLAIM,
     DEPLOYMENT, STATEFUL_SET, REPLICA_SET, JOB, AUTOSCALER, PRIORITY_CLASS,
     DEVICE_CLASS, RESOURCE_CLAIM, RESOURCE_CLAIM_TEMPLATE, RESOURCE_SLICE, DEVICE_TAINT_RULE,
-    GPU_CLASS, ROLE, ROLE_BINDING, CLUSTER_ROLE, CLUSTER_ROLE_BINDING,
+    GPU_CLASS, PHYSICAL_GPU, ROLE, ROLE_BINDING, CLUSTER_ROLE, CLUSTER_ROLE_BINDING,
 )  # fmt: skip
 
 _BY_PATH: Final = {(kind.group, kind.version, kind.plural): kind for kind in KINDS}

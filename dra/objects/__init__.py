@@ -42,6 +42,18 @@ from dra.objects.gpuclass import (
 from dra.objects.meta import ApiStruct, JsonObject, ObjectMeta, OwnerReference, decode, encode, to_json
 from dra.objects.node import Node, NodeSpec, NodeStatus, Taint
 from dra.objects.nodeselector import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from dra.objects.physicalgpu import (
+    MigProfileCapability,
+    PhysicalGPU,
+    PhysicalGPUCapabilities,
+    PhysicalGPUHolder,
+    PhysicalGPUPublished,
+    PhysicalGPUSpec,
+    PhysicalGPUState,
+    PhysicalGPUStatus,
+    PhysicalGPUTopology,
+    physical_gpu_name,
+)
 from dra.objects.pod import (
     Container,
     ContainerClaim,
@@ -127,6 +139,7 @@ __all__ = [
     "GeneratedDeviceClass",
     "JsonObject",
     "MemoryBounds",
+    "MigProfileCapability",
     "Node",
     "NodeAllocatableMapping",
     "NodeAllocatableOverhead",
@@ -139,6 +152,14 @@ __all__ = [
     "ObjectMeta",
     "OpaqueConfiguration",
     "OwnerReference",
+    "PhysicalGPU",
+    "PhysicalGPUCapabilities",
+    "PhysicalGPUHolder",
+    "PhysicalGPUPublished",
+    "PhysicalGPUSpec",
+    "PhysicalGPUState",
+    "PhysicalGPUStatus",
+    "PhysicalGPUTopology",
     "Pod",
     "PodExtendedResourceClaimStatus",
     "PodResourceClaim",
@@ -163,5 +184,6 @@ __all__ = [
     "TaintEffect",
     "decode",
     "encode",
+    "physical_gpu_name",
     "to_json",
 ]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from dra.cel import CelCompileError, CelTypeError, compile_expression
+from dra.objects import physical_gpu_name
 from dra.quantity import parse_quantity
 
 type Cause = tuple[str, str, str]  # reason, message, field
@@ -63,7 +64,14 @@ def _memory(low: str, high: str) -> str:
     return f"!has(self.{low}) || !has(self.{high}) || quantity(self.{low}).compareTo(quantity(self.{high})) <= 0"
 
 
+def _is_named_as_its_card(card: Any) -> bool:
+    spec = card["spec"]
+    return bool(card["metadata"].get("name") == physical_gpu_name(spec["nodeName"], spec["pciAddress"]))
+
+
 RULES: Final[Mapping[str, Callable[[Any], bool]]] = {
+    "self.metadata.name == self.spec.nodeName + '-' + self.spec.pciAddress.replace(':', '-').replace('.', '-')":
+        _is_named_as_its_card,
     "!has(self.spec.replacedBy) || self.spec.replacedBy != self.metadata.name":
         lambda self: self["spec"].get("replacedBy") != self["metadata"].get("name"),
     "self.state != 'paused' || (has(self.message) && self.message != '')":

@@ -21,6 +21,7 @@ _FIELDS: Final[dict[Kind, tuple[str, ...]]] = {
     kinds.POD: ("spec.nodeName", "status.phase"),
     kinds.EVENT: ("involvedObject.kind", "involvedObject.name", "involvedObject.uid", "reason", "type"),
     kinds.RESOURCE_SLICE: ("spec.nodeName", "spec.driver"),
+    kinds.PHYSICAL_GPU: ("spec.nodeName",),
 }
 
 

@@ -30,7 +30,7 @@ RESOURCES = (
     *(f"/{name}" for name in ("events", "resourcequotas", "serviceaccounts", "serviceaccounts/token")),
     *(f"/{name}" for name in ("users", "groups")),
     *(f"rbac.authorization.k8s.io/{name}" for name in ("roles", "rolebindings", "clusterroles", "clusterrolebindings")),
-    "portico.dev/gpuclasses",
+    *(f"portico.dev/{name}" for name in ("gpuclasses", "physicalgpus", "physicalgpus/status")),
     "apps/deployments",
     "batch/jobs",
     "admissionregistration.k8s.io/validatingadmissionpolicies",
@@ -63,15 +63,20 @@ FOLLOWED = FLEET | {
     "/events": READ,
     "/resourcequotas": READ,
     "portico.dev/gpuclasses": READ,
+    "portico.dev/physicalgpus": READ,
 }
 OPERATED = FLEET | {
     "resource.k8s.io/deviceclasses": f"{READ} create patch delete",
     "portico.dev/gpuclasses": f"{READ} create patch delete",
+    "portico.dev/physicalgpus": READ,
 }
 DRIVER = {
     "resource.k8s.io/resourceclaims": "get",
     "resource.k8s.io/resourceclaims/status": "update patch",
     "resource.k8s.io/resourceslices": f"{READ} create update patch delete",
+    "resource.k8s.io/deviceclasses": "list",
+    "portico.dev/physicalgpus": "get list create patch delete",
+    "portico.dev/physicalgpus/status": "patch",
     "/nodes": "get",
 }
 

@@ -85,6 +85,9 @@ RULES: dict[str, set[Rule]] = {
             ("create", "delete", "get", "list", "patch", "update", "watch"),
             ANY_NAME,
         ),
+        (("portico.dev",), ("physicalgpus",), ("create", "delete", "get", "list", "patch"), ANY_NAME),
+        (("portico.dev",), ("physicalgpus/status",), ("patch",), ANY_NAME),
+        (("resource.k8s.io",), ("deviceclasses",), ("list",), ANY_NAME),
         (("",), ("nodes",), ("get",), ANY_NAME),
     },
     "gpus-portico-team": {
@@ -111,6 +114,7 @@ RULES: dict[str, set[Rule]] = {
         (("",), ("nodes",), ("get", "list", "watch"), ANY_NAME),
         (("portico.dev",), ("gpuclasses",), ("create", "delete", "get", "list", "patch", "watch"), ANY_NAME),
         (("resource.k8s.io",), ("deviceclasses",), ("create", "delete", "patch"), ANY_NAME),
+        (("portico.dev",), ("physicalgpus",), ("get", "list", "watch"), ANY_NAME),
     },
 }
 
