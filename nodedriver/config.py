@@ -18,6 +18,7 @@ from nodedriver.logs import LEVELS
 
 TIME_SLICES = 10  # where nothing else is said
 EVICTIONS = ("none", "node", "reset")
+MIG_MODES = ("when-needed", "keep")
 MOST_SLOTS = 128  # of one card's time
 SOCKET_PATH_LIMIT = 107  # bytes; sun_path of unix(7) holds 108 with its NUL
 
@@ -31,7 +32,8 @@ class Config:
     """All settings. `driver_root` is NVIDIA's driver as this process sees it, `host_driver_root` as the node does.
 
     `mps_reserve` is in bytes: memory of a shared device that no share is given, for the contexts of its clients.
-    `time_slices`: into how many slots the time of a card is given, 0 for none. `kubeconfig` is None in a pod, whose
+    `time_slices`: into how many slots the time of a card is given, 0 for none. `mig_mode`: when a card leaves MIG mode.
+    `nvidia_configs`: opaque parameters in NVIDIA's spelling are read too. `kubeconfig` is None in a pod, whose
     ServiceAccount is used.
     """
 
@@ -48,6 +50,8 @@ class Config:
     kubeconfig: str | None
     mps_reserve: int
     time_slices: int
+    mig_mode: str
+    nvidia_configs: bool
     health_evicts: str
     log_level: str
 
@@ -132,6 +136,10 @@ SETTINGS = (
     Setting(
         "--time-slices", "PORTICO_TIME_SLICES", str(TIME_SLICES), "slots that the time of a card is given in; 0: none"
     ),
+    Setting(
+        "--mig-mode", "PORTICO_MIG_MODE", "when-needed", "MIG mode of an empty card: when-needed (off), keep (stays)"
+    ),
+    Setting("--nvidia-configs", "PORTICO_NVIDIA_CONFIGS", "no", "read resource.nvidia.com/v1beta1 too: no, yes"),
     Setting("--health-evicts", "PORTICO_HEALTH_EVICTS", "none", "which errors end pods too: none, node, reset"),
     Setting("--log-level", "PORTICO_LOG_LEVEL", "info", f"least level of what is logged: {', '.join(LEVELS)}"),
 )
@@ -164,6 +172,8 @@ def load_config(flags: argparse.Namespace, environment: Mapping[str, str]) -> Co
         kubeconfig=values["kubeconfig"] or None,
         mps_reserve=_bytes(values, "mps_reserve"),
         time_slices=_number(values, "time_slices", MOST_SLOTS),
+        mig_mode=_one_of(values, "mig_mode", MIG_MODES),
+        nvidia_configs=_one_of(values, "nvidia_configs", ("no", "yes")) == "yes",
         health_evicts=_one_of(values, "health_evicts", EVICTIONS),
         log_level=_one_of(values, "log_level", LEVELS),
     )

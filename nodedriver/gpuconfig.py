@@ -1,21 +1,20 @@
-"""GpuConfig, the opaque parameters of our driver in classes and claims: strict reading, and what holds when several do.
+"""GpuConfig and MigDeviceConfig: how a whole card, or a MIG device, is shared by the processes of its claim. Pure.
 
-Pure. Fields follow NVIDIA's GpuConfig in the cut of `resource.<driver name>/v1alpha1`: an unknown field, kind, version
-or value is an error that names the field's path and what is allowed. Limits in bytes and percent.
+Fields follow NVIDIA's kinds; `deviceconfigs` says which document holds for which device. In our own spelling the fields
+are the cut that we serve, in NVIDIA's all of theirs, each handled or refused with the reason. Bytes and percent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from dra.errors import InvalidQuantityError
-from dra.objects import DeviceAllocationConfiguration, DeviceRequestAllocationResult, JsonObject
-from dra.quantity import parse_quantity
+from nodedriver.configfields import DeviceConfigError, Fields
 
-KIND = "GpuConfig"
 MIB = 1024 * 1024
+_PERCENTAGE, _MEMORY = "defaultActiveThreadPercentage", "defaultPinnedDeviceMemoryLimit"
+_PER_DEVICE, _MULTI_USER = "defaultPerDevicePinnedMemoryLimit", "multiUser"
 
 
 class Strategy(StrEnum):
@@ -32,10 +31,6 @@ class Interval(StrEnum):
     SHORT = "Short"
     MEDIUM = "Medium"
     LONG = "Long"
-
-
-class GpuConfigError(Exception):
-    """Parameters are not a GpuConfig, or contradict another one. The text names the field and what is allowed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,58 +51,33 @@ class MpsLimits:
     memory_limit: int | None = None
 
 
-def api_version(driver_name: str) -> str:
-    """The only apiVersion that this driver reads."""
-    return f"resource.{driver_name}/v1alpha1"
+type ReadMps = Callable[[Fields], GpuConfig]  # the object `sharing.mpsConfig`
 
 
-def parse_gpu_config(parameters: JsonObject, driver_name: str) -> GpuConfig:
-    """Read one document; GpuConfigError for anything that is not exactly a GpuConfig of this driver."""
-    root = _Fields("", parameters, ("apiVersion", "kind", "sharing"))
-    root.must_be("apiVersion", (api_version(driver_name),))
-    root.must_be("kind", (KIND,))
-    if "sharing" not in parameters:
-        return GpuConfig()
-    sharing = root.inner("sharing", ("strategy", "timeSlicingConfig", "mpsConfig"))
-    strategy = Strategy(sharing.must_be("strategy", tuple(Strategy)))
-    _refuse_other_strategy(sharing, strategy)
-    if strategy is Strategy.TIME_SLICING:
-        return GpuConfig(strategy=strategy, interval=_interval(sharing))
-    mps = sharing.inner("mpsConfig", ("defaultActiveThreadPercentage", "defaultPinnedDeviceMemoryLimit"))
-    return GpuConfig(strategy=strategy, thread_percentage=_percentage(mps), memory_limit=_memory(mps))
+def read_gpu_config(document: Fields) -> GpuConfig:
+    """The sharing of a whole card, or of its time."""
+    return _read(document, ("strategy", "timeSlicingConfig", "mpsConfig"), _mps)
 
 
-def config_for(
-    result: DeviceRequestAllocationResult, entries: Iterable[DeviceAllocationConfiguration], driver_name: str
-) -> GpuConfig:
-    """What holds for one allocated device: the class's last entry for it, tightened by the claim's last entry.
-
-    An entry names `main`, `main/sub` or no request, which means all (DRA, "Config merge order"). Every entry that
-    applies is read, so an invalid one is an error even where a later one would win. The class binds, as users can't
-    forge its source.
-    """
-    last = {"FromClass": GpuConfig(), "FromClaim": GpuConfig()}
-    for entry in entries:
-        if entry.opaque is None or entry.opaque.driver != driver_name or not _applies(entry, result):
-            continue
-        try:
-            last[entry.source] = parse_gpu_config(entry.opaque.parameters, driver_name)
-        except GpuConfigError as error:
-            raise GpuConfigError(f"{KIND} of the {_origin(entry)}: {error}") from error
-    return _tighten(last["FromClass"], last["FromClaim"])
+def read_mig_config(document: Fields) -> GpuConfig:
+    """The sharing of a MIG device. It has no time slice of its own, so no `timeSlicingConfig`."""
+    return _read(document, ("strategy", "mpsConfig"), _mps)
 
 
-def _applies(entry: DeviceAllocationConfiguration, result: DeviceRequestAllocationResult) -> bool:
-    return not entry.requests or not {result.request, result.device_request}.isdisjoint(entry.requests)
+def read_nvidia_gpu_config(document: Fields) -> GpuConfig:
+    """The same in NVIDIA's spelling."""
+    return _read(document, ("strategy", "timeSlicingConfig", "mpsConfig"), _nvidia_mps)
 
 
-def _origin(entry: DeviceAllocationConfiguration) -> str:
-    return "DeviceClass" if entry.source == "FromClass" else "ResourceClaim"
+def read_nvidia_mig_config(document: Fields) -> GpuConfig:
+    """The same in NVIDIA's spelling."""
+    return _read(document, ("strategy", "mpsConfig"), _nvidia_mps)
 
 
-def _tighten(of_class: GpuConfig, of_claim: GpuConfig) -> GpuConfig:
+def tighten(of_class: GpuConfig, of_claim: GpuConfig) -> GpuConfig:
+    """What holds where both speak: the class binds, and the claim may only ask for less."""
     if of_class.strategy and of_claim.strategy and of_class.strategy is not of_claim.strategy:
-        raise GpuConfigError(
+        raise DeviceConfigError(
             f"sharing.strategy: the DeviceClass sets {of_class.strategy} and the ResourceClaim {of_claim.strategy}; "
             "the class binds, so leave the claim's out or make it the same"
         )
@@ -124,69 +94,63 @@ def smallest(*values: int | None) -> int | None:
     return min((value for value in values if value is not None), default=None)
 
 
-def _refuse_other_strategy(sharing: _Fields, strategy: Strategy) -> None:
+def _read(document: Fields, allowed: tuple[str, ...], read_mps: ReadMps) -> GpuConfig:
+    if "sharing" not in document:
+        return GpuConfig()
+    sharing = document.inner("sharing", allowed)
+    strategy = Strategy(sharing.must_be("strategy", tuple(Strategy)))
+    _refuse_other_strategy(sharing, strategy)
+    if strategy is Strategy.TIME_SLICING:
+        return GpuConfig(strategy=strategy, interval=_interval(sharing))
+    return replace(read_mps(sharing), strategy=strategy)
+
+
+def _refuse_other_strategy(sharing: Fields, strategy: Strategy) -> None:
     other = "mpsConfig" if strategy is Strategy.TIME_SLICING else "timeSlicingConfig"
-    if other in sharing.values:
-        raise GpuConfigError(f"sharing.{other} does not belong to sharing.strategy {strategy}: remove one of the two")
+    if other in sharing:
+        raise DeviceConfigError(
+            f"{sharing.path(other)} does not belong to {sharing.path('strategy')} {strategy}: remove one of the two"
+        )
 
 
-def _interval(sharing: _Fields) -> Interval:
-    config = sharing.inner("timeSlicingConfig", ("interval",))
-    if "interval" not in config.values:
+def _interval(sharing: Fields) -> Interval:
+    if "timeSlicingConfig" not in sharing:
         return Interval.DEFAULT
-    return Interval(config.must_be("interval", tuple(Interval)))
+    config = sharing.inner("timeSlicingConfig", ("interval",))
+    return Interval(config.must_be("interval", tuple(Interval))) if "interval" in config else Interval.DEFAULT
 
 
-def _percentage(mps: _Fields) -> int | None:
-    name = "defaultActiveThreadPercentage"
-    value = mps.values.get(name)
-    if name not in mps.values:
-        return None
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 100:
-        raise GpuConfigError(f"{mps.path(name)}: {value!r} is not a whole number from 1 to 100")
-    return value
+def _mps(sharing: Fields) -> GpuConfig:
+    limits = sharing.inner("mpsConfig", (_PERCENTAGE, _MEMORY))
+    return GpuConfig(thread_percentage=limits.whole_number(_PERCENTAGE, 1, 100), memory_limit=_memory(limits, _MEMORY))
 
 
-def _memory(mps: _Fields) -> int | None:
-    name = "defaultPinnedDeviceMemoryLimit"
-    value = mps.values.get(name)
-    if name not in mps.values:
-        return None
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        raise GpuConfigError(f"{mps.path(name)}: {value!r} is not a quantity such as 8Gi")
-    try:
-        limit = parse_quantity(str(value)).value
-    except InvalidQuantityError as error:
-        raise GpuConfigError(f"{mps.path(name)}: {error}") from error
-    if limit < MIB:
-        raise GpuConfigError(f"{mps.path(name)}: {value!r} is less than 1Mi, the least that MPS can limit to")
+def _nvidia_mps(sharing: Fields) -> GpuConfig:
+    limits = sharing.inner("mpsConfig", (_PERCENTAGE, _MEMORY, _PER_DEVICE, _MULTI_USER))
+    if _MULTI_USER in limits and limits.values[_MULTI_USER] is not True:
+        raise limits.refuse(
+            _MULTI_USER, "can't be had: pods of different users share a card here, so daemons always serve all of them"
+        )
+    return GpuConfig(
+        thread_percentage=limits.whole_number(_PERCENTAGE, 1, 100),
+        memory_limit=_of_device(limits) or _memory(limits, _MEMORY),
+    )
+
+
+def _of_device(limits: Fields) -> int | None:
+    """NVIDIA's limit by index or UUID, which goes before that for all. A daemon of ours serves one device, index 0."""
+    devices = limits.any_object(_PER_DEVICE)
+    strange = next((name for name in devices if name != "0"), None)
+    if strange is not None:
+        raise DeviceConfigError(
+            f"{limits.path(_PER_DEVICE)}: {strange[:80]!r} is not a device of this daemon, which serves one, with the "
+            f'index "0": use "0", or {_MEMORY}'
+        )
+    return _memory(Fields(limits.path(_PER_DEVICE), devices, ("0",)), "0")
+
+
+def _memory(limits: Fields, name: str) -> int | None:
+    limit = limits.quantity(name)
+    if limit is not None and limit < MIB:
+        raise limits.refuse(name, "is less than 1Mi, the least that MPS can limit to")
     return limit
-
-
-class _Fields:
-    """A JSON object and where it stands, so that an error can name the path."""
-
-    def __init__(self, prefix: str, values: Mapping[str, object], allowed: tuple[str, ...]) -> None:
-        self.prefix = prefix
-        self.values = values
-        unknown = next((name for name in values if name not in allowed), None)
-        if unknown is not None:
-            raise GpuConfigError(f"{self.path(unknown)} is not a known field; allowed here: {', '.join(allowed)}")
-
-    def path(self, name: str) -> str:
-        return f"{self.prefix}.{name}" if self.prefix else name
-
-    def must_be(self, name: str, allowed: tuple[str, ...]) -> str:
-        """A required text out of a closed set."""
-        value = self.values.get(name)
-        if not isinstance(value, str) or value not in allowed:
-            found = f"{value!r}" if name in self.values else "nothing"
-            raise GpuConfigError(f"{self.path(name)}: {found} is not allowed; use {' or '.join(allowed)}")
-        return value
-
-    def inner(self, name: str, allowed: tuple[str, ...]) -> _Fields:
-        """An object inside; absent counts as empty."""
-        value = self.values.get(name, {})
-        if not isinstance(value, dict):
-            raise GpuConfigError(f"{self.path(name)}: {value!r} is not an object")
-        return _Fields(self.path(name), value, allowed)

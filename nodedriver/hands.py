@@ -47,12 +47,13 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
-    """What the steps are done with."""
+    """What the steps are done with. `keep_mig_mode`: a card stays in MIG mode when it is empty."""
 
     gpus: Gpus
     mps: Mps
     time_slices: TimeSlices
     specs: ClaimSpecs
+    keep_mig_mode: bool = False
 
 
 @dataclass(slots=True)
@@ -72,6 +73,7 @@ class Hands:
         self._mps = tools.mps
         self._time_slices = tools.time_slices
         self._specs = tools.specs
+        self._keep_mig_mode = tools.keep_mig_mode
 
     def announce(self, uid: ClaimUID, planned: Iterable[PlannedDevice], others: Others) -> tuple[PreparedDevice, ...]:
         """What will be done for these devices, for the checkpoint. Looks at the hardware and changes nothing."""
@@ -146,7 +148,9 @@ class Hands:
             work.save(work.claim)
 
     def _settle(self, gpu: PciAddress) -> None:
-        """Out of MIG mode, if the card is empty; what still holds the card keeps the mode, and nobody from working."""
+        """Out of MIG mode, if the card is empty and policy says so; what still holds it keeps nobody from working."""
+        if self._keep_mig_mode:
+            return
         try:
             self._gpus.leave_mig_if_empty(gpu)
         except GpuError as error:

@@ -95,7 +95,8 @@ def _run_driver(config: Config) -> None:
         locks = Locks(config.locks_dir, deadline=LOCK_SECONDS)
         specs = ClaimSpecs(config.driver_name, _node_paths(config), gpus, {g.pci_address: g.minor for g in facts})
         times = NvidiaSmi(config.driver_root)
-        hands = Hands(Tools(gpus=gpus, mps=MpsClient(config.mps_socket), time_slices=times, specs=specs))
+        mps, keep = MpsClient(config.mps_socket), config.mig_mode == "keep"
+        hands = Hands(Tools(gpus=gpus, mps=mps, time_slices=times, specs=specs, keep_mig_mode=keep))
         prepared = PreparedClaims(config.checkpoint_file, boot_id=_boot_id(config), locks=locks)
         unclean = _take_over(prepared, hands, specs)
         ranks = assign_ranks(config.ranks_file, (gpu.pci_address for gpu in facts))
@@ -106,7 +107,7 @@ def _run_driver(config: Config) -> None:
         parts = Parts(
             cluster=cluster,
             records=build().records,
-            rules=PlanRules(driver_name=config.driver_name, pool=config.node_name, mps_reserve=config.mps_reserve),
+            rules=_plan_rules(config),
             locks=locks,
             prepared=prepared,
             hands=hands,
@@ -124,6 +125,15 @@ def _run_driver(config: Config) -> None:
             with _running(monitor):
                 asyncio.run(_serve(config, Driver(parts), streams))
     _log.info("driver stopped")
+
+
+def _plan_rules(config: Config) -> PlanRules:
+    return PlanRules(
+        driver_name=config.driver_name,
+        pool=config.node_name,
+        mps_reserve=config.mps_reserve,
+        nvidia_configs=config.nvidia_configs,
+    )
 
 
 def _taints(driver_name: str, unclean: Collection[PciAddress], health: Health) -> TaintsOf:

@@ -13,19 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from dra.errors import InvalidQuantityError
-from dra.objects import DeviceRequestAllocationResult, ResourceClaim
+from dra.objects import DeviceAllocationConfiguration, DeviceRequestAllocationResult, ResourceClaim
 from dra.quantity import Format, Quantity, parse_quantity
+from nodedriver.configfields import DeviceConfigError
+from nodedriver.deviceconfigs import ConfigRules, sharing_of
 from nodedriver.facts import DeviceType
-from nodedriver.gpuconfig import (
-    MIB,
-    GpuConfig,
-    GpuConfigError,
-    Interval,
-    MpsLimits,
-    Strategy,
-    config_for,
-    smallest,
-)
+from nodedriver.gpuconfig import MIB, GpuConfig, Interval, MpsLimits, Strategy, smallest
 from nodedriver.inventory import DeviceRecord
 
 WHOLE = 100  # percent
@@ -34,11 +27,15 @@ STEP = 5  # percent, as the inventory publishes it
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRules:
-    """What a plan depends on beside claim and inventory. `mps_reserve` in bytes: memory that no share is given."""
+    """What a plan depends on beside claim and inventory. `mps_reserve` in bytes: memory that no share is given.
+
+    `nvidia_configs`: opaque parameters in NVIDIA's spelling are read too.
+    """
 
     driver_name: str
     pool: str
     mps_reserve: int
+    nvidia_configs: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,17 +83,23 @@ def plan_claim(
     if allocation is None or not ours:
         return PlanRefusal(f"the allocation of {claim.ref} holds no device of driver {rules.driver_name}")
     try:
-        configs = [GpuConfig() if r.admin_access else config_for(r, allocation.devices.config, r.driver) for r in ours]
-        planned = [_plan_device(r, c, records, rules) for r, c in zip(ours, configs, strict=True)]
+        planned = [_plan_device(_Asked(r, allocation.devices.config), records, rules) for r in ours]
         _refuse_many_pipes(planned)
-    except (GpuConfigError, _RefusedError) as error:
+    except (DeviceConfigError, _RefusedError) as error:
         return PlanRefusal(str(error))
     return PreparePlan(tuple(planned))
 
 
-def _plan_device(
-    result: DeviceRequestAllocationResult, config: GpuConfig, records: Mapping[str, DeviceRecord], rules: PlanRules
-) -> PlannedDevice:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One allocated device, and all configuration of its claim."""
+
+    result: DeviceRequestAllocationResult
+    configs: tuple[DeviceAllocationConfiguration, ...]
+
+
+def _plan_device(asked: _Asked, records: Mapping[str, DeviceRecord], rules: PlanRules) -> PlannedDevice:
+    result = asked.result
     record = records.get(result.device)
     if record is None or result.pool != rules.pool:
         raise _RefusedError(
@@ -106,6 +109,7 @@ def _plan_device(
     own = _Share(result, record, WHOLE)
     if result.admin_access:
         return _planned(own, admin_access=True)
+    config = sharing_of(result, record.type, asked.configs, ConfigRules(rules.driver_name, nvidia=rules.nvidia_configs))
     if record.type is DeviceType.TIME_SLICED:
         slots = _whole_number(result, "slots", "1", record.slots)
         return _planned(own, slots=slots, interval=_interval_of_slots(own, slots, config))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from claims.manifests.yaml import Value, document
 from claims.wish import WHOLE, Choice, ClassFacts, Constraint, Interval, Owner, Strategy, Toleration, Wish
 from dra.objects import API_VERSION
 from dra.quantity import Format, Quantity
-from gpuinventory.gpuclasses import keys_of
+from gpuinventory.gpuclasses import Offer, keys_of
 
 DEVICE_REQUEST = "gpu"  # the name of the one device request, which the pod's container refers to
 
@@ -52,7 +52,7 @@ def _devices(wish: Wish, classes: Classes) -> dict[str, Value]:
         devices["constraints"] = [_constraint(each) for each in wish.constraints]
     driver = _facts(wish, classes).driver
     if driver and (wish.strategy or wish.interval):
-        devices["config"] = [_config(_sharing(wish.strategy, wish.interval), driver)]
+        devices["config"] = _configs(_sharing(wish.strategy, wish.interval), driver, _kinds(wish, classes))
     return devices
 
 
@@ -152,8 +152,27 @@ def _sharing(strategy: Strategy | None, interval: Interval | None) -> dict[str, 
     return {"strategy": str(strategy)}
 
 
-def _config(sharing: Value, driver: str) -> dict[str, Value]:
-    """The GpuConfig that our driver reads, under whatever name it runs; NVIDIA's own has a version of its own."""
+def _configs(sharing: Value, driver: str, kinds: Sequence[str]) -> list[Value]:
+    """What the driver reads, under whatever name ours runs; NVIDIA's own has a version of its own.
+
+    Of several kinds the one of the device counts, as long as no entry names a request.
+    """
     version = "resource.nvidia.com/v1beta1" if driver == "gpu.nvidia.com" else f"resource.{driver}/v1alpha1"
-    parameters: dict[str, Value] = {"apiVersion": version, "kind": "GpuConfig", "sharing": sharing}
-    return {"requests": [DEVICE_REQUEST], "opaque": {"driver": driver, "parameters": parameters}}
+    named: dict[str, Value] = {"requests": [DEVICE_REQUEST]} if len(kinds) == 1 else {}
+    documents: list[dict[str, Value]] = [{"apiVersion": version, "kind": kind, "sharing": sharing} for kind in kinds]
+    return [{**named, "opaque": {"driver": driver, "parameters": document}} for document in documents]
+
+
+def _kinds(wish: Wish, classes: Classes) -> tuple[str, ...]:
+    """The kinds of parameters for the devices that these choices can give: whole ones, MIG devices, or either."""
+    kinds = (kind for choice in wish.choices for kind in _kinds_of(choice, _facts(choice, classes).offer))
+    return tuple(dict.fromkeys(kinds))
+
+
+def _kinds_of(choice: Choice, offer: Offer | None) -> tuple[str, ...]:
+    whole, part = "GpuConfig", "MigDeviceConfig"
+    if choice.profile:
+        return (part,)
+    if offer is None or not offer.parts or choice.slots is not None:
+        return (whole,)
+    return (whole, part) if offer.wholes else (part,)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from claims.manifests import render
 from claims.wish import ClassFacts, Strategy, Wish
 from dra.quantity import parse_quantity
+from gpuinventory.gpuclasses import Offer, Part
 
 WISH = Wish(namespace="inference-team", name="reranker", device_class="nvidia-h100-mps")
 FACTS = ClassFacts(name="nvidia-h100-mps", driver="gpu.deckhouse.io", extended_resource="gpu.deckhouse.io/h100")
@@ -113,6 +114,31 @@ def test_mps_is_a_config_of_the_class_s_driver() -> None:
         "            sharing:\n"
         "              strategy: MPS\n"
     )
+
+
+def kinds_of_configs(text: str) -> list[str]:
+    return [
+        line.removeprefix("            kind: ") for line in text.splitlines() if line.startswith("            kind: ")
+    ]
+
+
+def test_mps_on_a_mig_device_is_a_config_of_its_own_kind() -> None:
+    by_profile = render(replace(WISH, strategy=Strategy.MPS, profile="3g.40gb"), FACTS, KEY).template.text
+    assert kinds_of_configs(by_profile) == ["MigDeviceConfig"]
+    only_parts = offer(wholes=False, parts=(Part("3g.40gb", 0),))
+    by_class = render(replace(WISH, strategy=Strategy.MPS), replace(FACTS, offer=only_parts), KEY).template.text
+    assert kinds_of_configs(by_class) == ["MigDeviceConfig"]
+
+
+def test_a_class_of_whole_cards_and_mig_devices_gets_both_kinds_and_names_no_request() -> None:
+    either = offer(wholes=True, parts=(Part("3g.40gb", 0),))
+    template = render(replace(WISH, strategy=Strategy.MPS), replace(FACTS, offer=either), KEY).template.text
+    assert kinds_of_configs(template) == ["GpuConfig", "MigDeviceConfig"]
+    assert "- requests:" not in template
+
+
+def offer(*, wholes: bool, parts: tuple[Part, ...]) -> Offer:
+    return Offer(drivers=("gpu.deckhouse.io",), wholes=wholes, sizes=(), parts=parts, share=None, slots=None)
 
 
 def test_the_pod_uses_the_template() -> None:

@@ -21,7 +21,13 @@ ALL_ON: dict[str, Any] = {
         "tolerations": [{"key": "web", "operator": "Exists"}],
     },
     "worker": {"nodeSelector": {"zone": "a"}, "tolerations": [{"key": "web", "operator": "Exists"}]},
-    "nodeDriver": {"driverRoot": "/run/nvidia/driver", "kubeletDir": "/data/kubelet", "cdiDir": "/run/cdi"},
+    "nodeDriver": {
+        "driverRoot": "/run/nvidia/driver",
+        "kubeletDir": "/data/kubelet",
+        "cdiDir": "/run/cdi",
+        "migMode": "keep",
+        "nvidiaConfigs": True,
+    },
 }
 
 

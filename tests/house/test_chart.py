@@ -190,6 +190,11 @@ def test_every_variable_of_a_node_pod_is_a_setting_of_the_driver(all_on: list[di
         assert set(environment(all_on, "DaemonSet", name)) <= known
 
 
+def test_the_driver_hears_what_the_values_say(all_on: list[dict[str, Any]]) -> None:
+    heard = environment(all_on, "DaemonSet", "portico-driver")
+    assert (heard["PORTICO_MIG_MODE"], heard["PORTICO_NVIDIA_CONFIGS"]) == ("keep", "yes")
+
+
 def test_the_driver_makes_of_its_variables_the_folders_that_are_mounted(all_on: list[dict[str, Any]]) -> None:
     heard = {key: text for key, text in environment(all_on, "DaemonSet", "portico-driver").items() if text}
     config = load_config(argparse.Namespace(), {**heard, "NODE_NAME": "node-1"})
@@ -218,6 +223,7 @@ def test_the_driver_makes_of_its_variables_the_folders_that_are_mounted(all_on: 
         ({"driverName": "a" * 64}, "driverName"),
         ({"nodeDriver": {"kubeletDir": "var/lib/kubelet"}}, "kubeletDir"),
         ({"nodeDriver": {"driverRoot": "/run/../etc/'x"}}, "driverRoot"),
+        ({"nodeDriver": {"migMode": "never"}}, "migMode"),
         ({"teams": [{"name": "ml-team"}]}, "namespaces"),
         ({"teams": [{"name": "ML", "namespaces": ["a"]}]}, "name"),
         ({"teams": [{"name": "ml", "namespaces": ["a", "a"]}]}, "equal"),

@@ -14,6 +14,11 @@ def gpu_config(sharing: JsonObject | None = None, **extra: object) -> JsonObject
     return document if sharing is None else {**document, "sharing": sharing}
 
 
+def mig_config(sharing: JsonObject | None = None, **extra: object) -> JsonObject:
+    """A MigDeviceConfig document with that sharing."""
+    return gpu_config(sharing, kind="MigDeviceConfig", **extra)
+
+
 def mps(percentage: int | None = None, memory: str | None = None) -> JsonObject:
     """An MPS document with the limits that are given."""
     limits = {"defaultActiveThreadPercentage": percentage, "defaultPinnedDeviceMemoryLimit": memory}

@@ -74,7 +74,7 @@ class Machine:
         self.wished: list[ClaimUID] = []
         self.driver = self.make_driver()
 
-    def make_driver(self) -> Driver:
+    def make_driver(self, *, keep_mig_mode: bool = False) -> Driver:
         """The driver as a process that starts now would have it, without the kubelet's sockets."""
         boot_id = (self.tree.proc / "sys/kernel/random/boot_id").read_text().strip()
         locks = Locks(self.plugin_dir / "locks", deadline=10)
@@ -88,7 +88,8 @@ class Machine:
         )
         specs = ClaimSpecs(DRIVER, paths, self.gpus, {gpu.pci_address: gpu.minor for gpu in facts})
         mps, times = MpsClient(self.plugin_dir / "mps" / "mpsd.sock"), NvidiaSmi(self.tree.driver)
-        hands = Hands(Tools(gpus=self.gpus, mps=mps, time_slices=times, specs=specs))
+        tools = Tools(gpus=self.gpus, mps=mps, time_slices=times, specs=specs, keep_mig_mode=keep_mig_mode)
+        hands = Hands(tools)
         self.prepared = PreparedClaims(self.plugin_dir / "checkpoint.json", boot_id=boot_id, locks=locks)
         self.opened = self.prepared.open(specs.noted().values(), hands.look_for_unclean)
         parts = Parts(

@@ -24,6 +24,7 @@ def test_defaults_are_a_nodes_usual_paths() -> None:
     assert config.cdi_dir == Path("/var/run/cdi")
     assert config.mps_reserve == 536870912
     assert config.time_slices == 10
+    assert (config.mig_mode, config.nvidia_configs) == ("when-needed", False)
     assert config.kubeconfig is None
 
 
@@ -64,6 +65,12 @@ WRONG = {
     "no number": (("--time-slices", "many"), {}, "--time-slices (PORTICO_TIME_SLICES): 'many' is not a whole number"),
     "too many": (("--time-slices", "129"), {}, "'129' is not a whole number from 0 to 128"),
     "negative": (("--mps-reserve=-1Gi",), {}, "'-1Gi' is negative"),
+    "bad MIG mode": (("--mig-mode", "never"), {}, "(PORTICO_MIG_MODE): 'never' is none of when-needed, keep"),
+    "neither yes nor no": (
+        (),
+        {"PORTICO_NVIDIA_CONFIGS": "true"},
+        "(PORTICO_NVIDIA_CONFIGS): 'true' is none of no, yes",
+    ),
     "bad level": (("--log-level", "loud"), {}, "'loud' is none of debug, info, warning, error"),
     "socket too long": (("--plugin-dir", LONG + "/" + "p" * 30), {}, "has 111 bytes and at most 107 can be bound"),
     "longest socket counts": (("--plugin-dir", LONG + "/" + "p" * 25), {}, "mps/mpsd.sock has 111 bytes"),

@@ -307,6 +307,17 @@ def test_a_claim_that_is_gone_is_the_servers_own_sentence(machine: Machine) -> N
     assert error(machine.driver.prepare(ClaimRef("ml-team", "gone", ClaimUID(A)))) == '"gone" not found'
 
 
+def test_mig_mode_is_kept_by_policy_until_a_whole_card_is_prepared(machine: Machine) -> None:
+    driver = machine.make_driver(keep_mig_mode=True)
+    part = machine.allocate(allocated(given(MIG, 100), uid=A))
+    names(driver.prepare(part))
+    assert driver.unprepare(part) == ""
+    assert (machine.instances(), machine.modes()) == ([], (True, "DEFAULT"))
+    whole = machine.allocate(allocated(given("gpu-0", 100), name="whole", uid=B))
+    names(driver.prepare(whole))
+    assert machine.modes() == (False, "DEFAULT")
+
+
 def test_after_a_reboot_prepare_does_all_of_it_again(machine: Machine) -> None:
     ref = machine.allocate(allocated(given(MIG, 100), uid=A))
     first = machine.driver.prepare(ref)

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from dra.objects import DeviceAllocationConfiguration
-from nodedriver.gpuconfig import GpuConfig, GpuConfigError, Interval, Strategy, config_for, parse_gpu_config
+from nodedriver.configfields import DeviceConfigError
+from nodedriver.deviceconfigs import GPU, ConfigRules, config_for
+from nodedriver.gpuconfig import GpuConfig, Interval, Strategy
 from tests.nodedriver.claims import DRIVER, given, gpu_config, mps, of_claim, of_class, time_slicing
 
 READ = {
@@ -26,8 +28,16 @@ READ = {
 }
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "no kind": ({"apiVersion": "resource.gpu.portico.dev/v1alpha1"}, "kind: nothing is not allowed; use GpuConfig"),
-    "other kind": (gpu_config(kind="MigDeviceConfig"), "kind: 'MigDeviceConfig' is not allowed; use GpuConfig"),
+    "no kind": (
+        {"apiVersion": "resource.gpu.portico.dev/v1alpha1"},
+        "opaque parameters of the ResourceClaim: kind: nothing is not allowed; use GpuConfig or MigDeviceConfig",
+    ),
+    "unknown kind": (
+        gpu_config(kind="PipelineConfig"),
+        "opaque parameters of the ResourceClaim: kind: 'PipelineConfig' is not allowed; use GpuConfig or MigDevice",
+    ),
+    "kind is no text": (gpu_config(kind=["GpuConfig"]), "kind: ['GpuConfig'] is not allowed; use GpuConfig or Mig"),
+    "no document": ({}, "apiVersion: nothing is not allowed; use resource.gpu.portico.dev/v1alpha1"),
     "other driver's version": (
         gpu_config(apiVersion="resource.nvidia.com/v1beta1"),
         "apiVersion: 'resource.nvidia.com/v1beta1' is not allowed; use resource.gpu.portico.dev/v1alpha1",
@@ -77,7 +87,15 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         gpu_config({"strategy": "MPS", "mpsConfig": {"defaultActiveThreadPercentage": None}}),
         "defaultActiveThreadPercentage: None is not a whole number from 1 to 100",
     ),
-    "memory no quantity": (mps(memory="8 GB"), "defaultPinnedDeviceMemoryLimit: '8 GB' is not a quantity"),
+    "memory no quantity": (mps(memory="8 GB"), "defaultPinnedDeviceMemoryLimit: '8 GB' is not a quantity such as 8Gi"),
+    "a long value is cut": (
+        gpu_config({"strategy": "x" * 9000}),
+        f"sharing.strategy: 'x{'x' * 78}… is not allowed; use TimeSlicing or MPS",
+    ),
+    "a long name is cut": (
+        {**gpu_config(), "y" * 9000: 1},
+        f"GpuConfig of the ResourceClaim: {'y' * 80}… is not a known",
+    ),
     "memory under 1Mi": (mps(memory="1000Ki"), "defaultPinnedDeviceMemoryLimit: '1000Ki' is less than 1Mi"),
     "memory negative": (mps(memory="-8Gi"), "defaultPinnedDeviceMemoryLimit: '-8Gi' is less than 1Mi"),
 }
@@ -123,32 +141,38 @@ TOGETHER: dict[str, tuple[list[DeviceAllocationConfiguration], GpuConfig]] = {
 }
 
 
+def gpu_config_of(document: dict[str, Any], driver: str = DRIVER) -> GpuConfig:
+    return config_for(GPU, given("gpu-0"), [of_claim(document, driver=driver)], ConfigRules(driver))
+
+
 @pytest.mark.parametrize(("document", "config"), READ.values(), ids=READ)
 def test_reads(document: dict[str, Any], config: GpuConfig) -> None:
-    assert parse_gpu_config(document, DRIVER) == config
+    assert gpu_config_of(document) == config
 
 
 @pytest.mark.parametrize(("document", "sentence"), REFUSED.values(), ids=REFUSED)
 def test_refuses(document: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(GpuConfigError, match=re.escape(sentence)):
-        parse_gpu_config(document, DRIVER)
+    with pytest.raises(DeviceConfigError, match=re.escape(sentence)) as refused:
+        gpu_config_of(document)
+    assert len(str(refused.value)) < 400
 
 
 def test_group_follows_the_drivers_name() -> None:
     document = {"apiVersion": "resource.gpu.deckhouse.io/v1alpha1", "kind": "GpuConfig"}
-    assert parse_gpu_config(document, "gpu.deckhouse.io") == GpuConfig()
+    assert gpu_config_of(document, "gpu.deckhouse.io") == GpuConfig()
 
 
 @pytest.mark.parametrize(("entries", "config"), TOGETHER.values(), ids=TOGETHER)
 def test_together(entries: list[DeviceAllocationConfiguration], config: GpuConfig) -> None:
-    assert config_for(given("gpu-0", request="gpu/big"), entries, DRIVER) == config
+    assert config_for(GPU, given("gpu-0", request="gpu/big"), entries, ConfigRules(DRIVER)) == config
 
 
 def test_class_and_claim_with_different_strategies() -> None:
-    with pytest.raises(GpuConfigError, match="the DeviceClass sets MPS and the ResourceClaim TimeSlicing"):
-        config_for(given("gpu-0"), [of_class(mps()), of_claim(time_slicing())], DRIVER)
+    with pytest.raises(DeviceConfigError, match="the DeviceClass sets MPS and the ResourceClaim TimeSlicing"):
+        config_for(GPU, given("gpu-0"), [of_class(mps()), of_claim(time_slicing())], ConfigRules(DRIVER))
 
 
 def test_an_overridden_entry_must_be_valid_too() -> None:
-    with pytest.raises(GpuConfigError, match=r"GpuConfig of the ResourceClaim: sharing\.strategy"):
-        config_for(given("gpu-0"), [of_claim(gpu_config({"strategy": "x"})), of_claim(mps())], DRIVER)
+    entries = [of_claim(gpu_config({"strategy": "x"})), of_claim(mps())]
+    with pytest.raises(DeviceConfigError, match=r"GpuConfig of the ResourceClaim: sharing\.strategy"):
+        config_for(GPU, given("gpu-0"), entries, ConfigRules(DRIVER))

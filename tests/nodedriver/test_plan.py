@@ -18,6 +18,7 @@ from tests.nodedriver.claims import (
     given,
     given_slots,
     gpu_config,
+    mig_config,
     mps,
     of_claim,
     of_class,
@@ -132,7 +133,7 @@ REFUSED: dict[str, tuple[ResourceClaim, str]] = {
         "device request 'gpu' (25 % of gpu-0): sharePercent 25 and sharing.strategy TimeSlicing exclude each other",
     ),
     "MIG with time slicing": (
-        allocated(given("gpu-0-mig-3g40gb-0", 100), config=(of_class(time_slicing()),)),
+        allocated(given("gpu-0-mig-3g40gb-0", 100), config=(of_class(mig_config({"strategy": "TimeSlicing"})),)),
         "sharing.strategy TimeSlicing has no effect on a MIG device, since the time slice is a setting of a whole card",
     ),
     "slots under MPS": (
