@@ -1,4 +1,4 @@
-"""The node side's programs: `python -m nodedriver.main driver` and `... mpsd`. The only place that builds objects.
+"""The driver's program, `python -m nodedriver.main driver`: the only place that builds the driver's objects.
 
 Arguments to settings, settings to doors, doors to the driver; then it serves until a signal. Decides nothing else.
 """
@@ -19,7 +19,7 @@ import structlog
 from dra.errors import DraError
 from dra.kube.client import KubeClient
 from dra.kube.errors import KubeError
-from nodedriver import logs, mpsd
+from nodedriver import logs
 from nodedriver.checkpoint import CheckpointError
 from nodedriver.claimspecs import ClaimSpecs, NodePaths
 from nodedriver.claimstatus import StatusWriter
@@ -60,8 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a subcommand until it ends; 0 after a signal, 1 when it can't go on, 2 for wrong arguments or settings."""
     parser = argparse.ArgumentParser(prog="python -m nodedriver.main", description="Portico's node driver.")
     commands = parser.add_subparsers(dest="command", required=True)
-    for command, help_text in (("driver", "the DRA kubelet plugin"), ("mpsd", "the MPS supervisor")):
-        add_flags(commands.add_parser(command, help=help_text))
+    add_flags(commands.add_parser("driver", help="the DRA kubelet plugin"))
     flags = parser.parse_args(arguments)
     try:
         config = load_config(flags, os.environ)
@@ -69,15 +68,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{parser.prog} {flags.command}: {error}", file=sys.stderr)  # noqa: T201 - there is no log yet
         return 2
     logs.configure(config.log_level, component=flags.command)
-    return _run(config, supervise=flags.command == "mpsd")
+    return _run(config)
 
 
-def _run(config: Config, *, supervise: bool) -> int:
+def _run(config: Config) -> int:
     try:
-        if supervise:
-            mpsd.serve(config)
-        else:
-            _run_driver(config)
+        _run_driver(config)
     except RegistrationRefusedError as error:
         _log.error("kubelet refused the driver", reason=str(error))
         return 1

@@ -65,7 +65,7 @@ class MpsClient:
             answer = msgspec.json.decode(line, type=MpsAnswer)
         except (OSError, msgspec.MsgspecError) as error:
             raise MpsError(
-                f"the MPS supervisor did not answer at {self._path}: {error}. See whether it runs (nodedriver mpsd) "
+                f"the MPS supervisor did not answer at {self._path}: {error}. See whether it runs (nodedriver.mpsd) "
                 "and what its log says; the same request may succeed then."
             ) from error
         if answer.error:

@@ -1,8 +1,8 @@
-"""`python -m simulator.node --root DIR [--scenario NAME] <arguments of nodedriver.main>`: the driver on stand-in GPUs.
+"""`python -m simulator.node --root DIR [--scenario NAME] driver|mpsd <flags>`: the driver on stand-in GPUs.
 
 Makes the machine under DIR when there is none, puts the silicon under pynvml, points the driver's roots into the tree,
-lets the process die where a test asks for it (`crash`), and then runs the production `nodedriver.main` unchanged,
-whatever its subcommand.
+lets the process die where a test asks for it (`crash`), and then runs production code unchanged: `nodedriver.mpsd`, or
+`nodedriver.main` with its subcommand.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nodedriver.main import main as run_driver
+from nodedriver.mpsd.__main__ import main as run_mpsd
 from simulator import crash
 from simulator.silicon import nvml
 from simulator.silicon.fleet import initialise
@@ -29,6 +30,8 @@ def main(arguments: Sequence[str]) -> int:
     tree = machine(own.root.absolute(), own.scenario)
     nvml.install(tree.state)
     crash.install(tree.root)
+    if rest[:1] == ["mpsd"]:
+        return run_mpsd([*roots(tree), *rest[1:]])
     return run_driver([*rest[:1], *roots(tree), *rest[1:]])
 
 

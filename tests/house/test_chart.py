@@ -131,7 +131,7 @@ def test_commands_are_the_documented_entry_points(all_on: list[dict[str, Any]]) 
         "portico-migrate": ["python", "manage.py", "migrate", "--no-input"],
         "portico-worker": ["celery", "-A", "portal", "worker", "-P", "threads", "-c", "20"],
         "portico-driver": ["python", "-m", "nodedriver.main", "driver"],
-        "portico-mpsd": ["python", "-m", "nodedriver.main", "mpsd"],
+        "portico-mpsd": ["python", "-m", "nodedriver.mpsd"],
     }
 
 

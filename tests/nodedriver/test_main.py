@@ -166,30 +166,34 @@ def test_a_refused_registration_ends_the_process(driver_node: DriverNode) -> Non
     assert logged(driver_node)[-1]["reason"] == "another endpoint is registered"
 
 
-def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+PROGRAMS = {"driver": ("nodedriver.main", "driver"), "mpsd": ("nodedriver.mpsd",)}
+
+
+def run(program: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     inherited = {key: value for key, value in os.environ.items() if key != "NODE_NAME"}
     env = {**inherited, "PYTHONPATH": str(CHECKOUT), **environment}
-    command = [sys.executable, "-m", "nodedriver.main", *arguments]
+    command = [sys.executable, "-m", *PROGRAMS[program], *arguments]
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
 
 
-def test_a_wrong_setting_is_one_sentence() -> None:
-    done = run("driver", PORTICO_CDI_DIR="cdi", NODE_NAME="node-1")
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_wrong_setting_is_one_sentence(program: str) -> None:
+    done = run(program, PORTICO_CDI_DIR="cdi", NODE_NAME="node-1")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "python -m nodedriver.main driver: --cdi-dir (PORTICO_CDI_DIR): 'cdi' is not an absolute path\n"
+        f"python -m {' '.join(PROGRAMS[program])}: --cdi-dir (PORTICO_CDI_DIR): 'cdi' is not an absolute path\n"
     )
 
 
 SENTENCES = {"driver": "no usable configuration for a cluster", "mpsd": "is not below the driver root"}
 
 
-@pytest.mark.parametrize("command", SENTENCES)
-def test_a_start_that_fails_says_why_in_the_log(command: str) -> None:
+@pytest.mark.parametrize("program", SENTENCES)
+def test_a_start_that_fails_says_why_in_the_log(program: str) -> None:
     with short_folder() as folder:
         flags = ["--node-name", "node-1", "--kubeconfig", f"{folder}/none", "--driver-root", f"{folder}/none"]
-        done = run(command, *flags, "--kubelet-dir", str(folder))
+        done = run(program, *flags, "--kubelet-dir", str(folder))
     assert done.returncode == 1, done.stderr
     last = json.loads(done.stdout.splitlines()[-1])
-    assert (last["event"], last["level"], last["component"]) == ("program could not go on", "error", command)
-    assert SENTENCES[command] in last["reason"]
+    assert (last["event"], last["level"], last["component"]) == ("program could not go on", "error", program)
+    assert SENTENCES[program] in last["reason"]
