@@ -53,11 +53,11 @@ class MpsBench:
     def launch(self) -> subprocess.Popen[bytes]:
         """Start a supervisor."""
         arguments = [
-            "mpsd", "--node-name", "node-1", "--plugin-dir", str(self.plugin_dir),
+            "--node-name", "node-1", "--plugin-dir", str(self.plugin_dir),
             "--driver-root", str(self.tree.driver),
         ]  # fmt: skip
         with self.log.open("ab") as log:
-            process = subprocess.Popen([sys.executable, "-m", "nodedriver.main", *arguments], stdout=log, stderr=log)
+            process = subprocess.Popen([sys.executable, "-m", "nodedriver.mpsd", *arguments], stdout=log, stderr=log)
         self._supervisors.append(process)
         return process
 
