@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Protocol
 
 from nodedriver.facts import ComputeMode, GpuFacts, MigInstanceFacts, MigPlacement, PciAddress
@@ -50,6 +52,43 @@ class Gpus(Protocol):
 
     def set_compute_mode(self, gpu: PciAddress, mode: ComputeMode) -> None:
         """Set the compute mode of a whole GPU (never of a GPU in MIG mode)."""
+
+
+class ModeAnswer(StrEnum):
+    """What a card says to the wish for another MIG mode (activationStatus of nvmlDeviceSetMigMode)."""
+
+    DONE = "done"
+    RESET_REQUIRED = "reset required"
+    IN_USE = "in use"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardUse:
+    """MIG mode now and as it will be after a reset, and the ids of the processes that NVML sees on the card."""
+
+    mig_enabled: bool
+    mig_pending: bool
+    processes: tuple[int, ...]
+
+
+class MigModes(Protocol):
+    """MIG mode of cards that need a reset for it. `nodedriver.nvml` is the real door. GpuError, and no others."""
+
+    def use_of(self, gpu: PciAddress) -> CardUse:
+        """How the card is used."""
+
+    def wish_mig(self, gpu: PciAddress, *, enabled: bool) -> ModeAnswer:
+        """Ask for MIG mode on or off. GpuError while GPU instances are on the card."""
+
+    def let_go(self) -> AbstractContextManager[None]:
+        """Have no card open in this process; whoever calls NVML meanwhile waits."""
+
+
+class Resets(Protocol):
+    """Resets of whole cards. `nodedriver.resets` is the real door."""
+
+    def reset(self, gpu: PciAddress) -> None:
+        """Reset the card; what it does is lost. GpuError where that fails."""
 
 
 class TimeSlices(Protocol):

@@ -9,6 +9,7 @@ from typing import Any
 import pynvml
 
 from nodedriver.facts import PciAddress
+from nodedriver.nvml.session import SESSION
 from nodedriver.ports import GpuError
 
 type Handle = Any  # pynvml's opaque pointers; they never leave this package
@@ -41,7 +42,8 @@ class NvmlError(GpuError):
 def ask(subject: str, function: Callable[..., Any], *args: Any) -> Any:
     """Call a function of pynvml about the subject, such as `GPU 0000:65:00.0`; its error becomes an NvmlError."""
     try:
-        return function(*args)
+        with SESSION.used():
+            return function(*args)
     except pynvml.NVMLError as error:
         raise NvmlError(subject, function.__name__, error.value, str(error)) from error
 

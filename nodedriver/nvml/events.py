@@ -14,6 +14,7 @@ from nodedriver.facts import MigPlacement, PciAddress
 from nodedriver.health.ailments import CardEvent, CardLook, severity_of_action
 from nodedriver.nvml import cards, mig
 from nodedriver.nvml.calls import ABSENT, Card, Handle, NvmlError, ask
+from nodedriver.nvml.session import SESSION, in_session
 
 _MASK = pynvml.nvmlEventTypeXidCriticalError
 _WHOLE_CARD = 0xFFFFFFFF
@@ -24,11 +25,23 @@ class EventSet:
 
     def __init__(self, gpus: Iterable[PciAddress]) -> None:
         """Register each card; `unmonitored` are those that can't be."""
-        self._set: Handle = ask("NVML", pynvml.nvmlEventSetCreate)
-        self.unmonitored = tuple(gpu for gpu in gpus if not self._register(gpu))
+        self._gpus = tuple(gpus)
+        self._begin()
 
+    @in_session
+    def _begin(self) -> None:
+        self._session = SESSION.number
+        self._set: Handle = ask("NVML", pynvml.nvmlEventSetCreate)
+        self.unmonitored = tuple(gpu for gpu in self._gpus if not self._register(gpu))
+
+    @in_session
     def wait(self, milliseconds: int) -> CardEvent | None:
-        """The next one; None when the time is over. NvmlError where NVML can't wait."""
+        """The next one; None when the time is over. NvmlError where NVML can't wait.
+
+        After a reset of any card the set is a new one, and what happened meanwhile is not heard.
+        """
+        if self._session != SESSION.number:
+            self._begin()
         try:
             event = ask("NVML", pynvml.nvmlEventSetWait_v2, self._set, milliseconds)
         except NvmlError as error:
@@ -48,6 +61,7 @@ class EventSet:
         return True
 
 
+@in_session
 def look(gpu: PciAddress) -> CardLook:
     """Whether the card answers, what it asks for, and which instances are on it."""
     try:

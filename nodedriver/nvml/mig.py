@@ -14,7 +14,13 @@ import pynvml
 
 from nodedriver.facts import MigInstanceFacts, MigModeChange, MigPlacement, MigUUID
 from nodedriver.nvml.calls import ABSENT, GONE, Card, Handle, NvmlError
-from nodedriver.ports import GpuError
+from nodedriver.ports import CardUse, GpuError, ModeAnswer
+
+_ANSWERS = {
+    pynvml.NVML_SUCCESS: ModeAnswer.DONE,
+    pynvml.NVML_ERROR_RESET_REQUIRED: ModeAnswer.RESET_REQUIRED,
+    pynvml.NVML_ERROR_IN_USE: ModeAnswer.IN_USE,
+}
 
 
 def is_enabled(card: Card) -> bool:
@@ -47,6 +53,21 @@ def set_mode(card: Card, *, enabled: bool) -> None:
     if status != pynvml.NVML_SUCCESS:
         card.ask(pynvml.nvmlDeviceSetMigMode, card.handle, int(not enabled))
         raise NvmlError(f"GPU {card.address}", f"nvmlDeviceSetMigMode({wanted})", status, _why(card, status))
+
+
+def use_of(card: Card) -> CardUse:
+    """MIG mode now and after the next reset, and the processes that NVML names."""
+    mode = card.ask_unless(ABSENT, pynvml.nvmlDeviceGetMigMode, card.handle) or (0, 0)
+    current, pending = (each == pynvml.NVML_DEVICE_MIG_ENABLE for each in mode)
+    return CardUse(mig_enabled=current, mig_pending=pending, processes=_holders(card))
+
+
+def wish_mode(card: Card, *, enabled: bool) -> ModeAnswer:
+    """Ask for MIG mode on or off, also where it then stays pending."""
+    status = int(card.ask(pynvml.nvmlDeviceSetMigMode, card.handle, int(enabled)))
+    if status not in _ANSWERS:
+        raise NvmlError(f"GPU {card.address}", f"nvmlDeviceSetMigMode({int(enabled)})", status, _why(card, status))
+    return _ANSWERS[status]
 
 
 def profile_infos(card: Card) -> Iterator[Any]:
@@ -153,9 +174,13 @@ def _filling(card: Card, instance: Handle) -> Handle | None:
     return found[0] if count.value else None
 
 
-def _why(card: Card, status: int) -> str:
+def _holders(card: Card) -> tuple[int, ...]:
     kinds = (pynvml.nvmlDeviceGetComputeRunningProcesses, pynvml.nvmlDeviceGetGraphicsRunningProcesses)
-    holders = sorted({process.pid for kind in kinds for process in card.ask(kind, card.handle)})
+    return tuple(sorted({process.pid for kind in kinds for process in card.ask(kind, card.handle)}))
+
+
+def _why(card: Card, status: int) -> str:
+    holders = _holders(card)
     who = f"process {', '.join(map(str, holders))}" if holders else "a client that NVML does not name"
     reason = pynvml.nvmlErrorString(status)
     return f"{reason.decode() if isinstance(reason, bytes) else reason}: held by {who}"

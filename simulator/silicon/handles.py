@@ -1,11 +1,13 @@
 """One process's NVML session: how often it was initialised, and what its opaque handles mean.
 
 A handle is a number that only this process knows; it names a card, an instance or a MIG device, and is looked up in the
-present state at every use, so that a handle to something destroyed is refused as NVML refuses it.
+present state at every use, so that a handle to something destroyed is refused as NVML refuses it. While a session lasts
+the process has the cards' device nodes open, as with NVML: others see by that who holds a card.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +17,7 @@ from simulator.silicon import pointers
 from simulator.silicon.hardware import ComputeInstance, Gpu, GpuInstance, NvmlReturn
 from simulator.silicon.rules import Refused
 from simulator.silicon.state import State
+from simulator.silicon.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,21 +95,28 @@ class Session:
         self._keys: dict[int, Key] = {}
         self._handles: dict[Key, int] = {}
         self._given = 0
+        self._open_nodes: list[int] = []
         self._lock = threading.Lock()
         self.registered: dict[str, int] = {}  # event types by card, of the one event set
         self.told = 0  # number of the last event that the set was told of
 
     def init(self) -> None:
+        """Count up; the first opens the cards' device nodes."""
         with self._lock:
             self.references += 1
+            if self.references == 1:
+                self._open_nodes = _open_nodes(self.state)
 
     def shutdown(self) -> None:
-        """Count down; the last shutdown makes every handle stale."""
+        """Count down; the last makes every handle stale, the event set too, and closes the device nodes."""
         with self._lock:
             self.references -= 1
             if self.references == 0:
                 self._keys.clear()
                 self._handles.clear()
+                self.registered.clear()
+                while self._open_nodes:
+                    os.close(self._open_nodes.pop())
 
     def handle(self, key: Key) -> int:
         """The handle of a thing: the same each time within a session."""
@@ -177,6 +187,11 @@ class Session:
         gpu = self.gpu_at(key.pci_address)
         gi = _created(gpu.gpu_instances, key.gi_created)
         return gpu, gi, _created(gi.compute_instances, key.created)
+
+
+def _open_nodes(state: State) -> list[int]:
+    nodes = [Tree(state.path.parent).gpu_node(gpu.minor) for gpu in state.read().gpus if not gpu.lost]
+    return [os.open(node, os.O_RDONLY) for node in nodes if node.exists()]
 
 
 def _created[T: (GpuInstance, ComputeInstance)](instances: tuple[T, ...], created: int) -> T:

@@ -96,7 +96,8 @@ class Process:
 class Gpu:
     """One card. `compute_capability` is major, minor; `timeslice` is 0 default, 1 short, 2 medium, 3 long.
 
-    `recovery_action` is nvmlGpuRecoveryAction (0: none); a `lost` card has fallen off the bus and answers nothing.
+    `recovery_action` is nvmlGpuRecoveryAction (0: none); a `lost` card has fallen off the bus and answers nothing; one
+    that `resets_to_switch` its MIG mode asks for a reset although its model does not.
     """
 
     pci_address: str
@@ -119,6 +120,7 @@ class Gpu:
     timeslice: int = 0
     recovery_action: int = 0
     lost: bool = False
+    resets_to_switch: bool = False
     created: int = 0
     gpu_instances: tuple[GpuInstance, ...] = ()
     processes: tuple[Process, ...] = ()
@@ -166,6 +168,7 @@ class Event:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Injection:
     """A fault for future calls of one NVML function: answer `code` instead of acting, or act, or wait before or after.
+    The reset of nvidia-smi (`smi.RESET`) counts as one.
 
     `pci_address`: for calls about that card, "" for any call. `times`: how often, 0 until it is taken away. `hang`: the
     call does not come back before the row is taken away, and acts then. `met` counts the calls that met a row that

@@ -245,8 +245,8 @@ def _with_instance(gpu: Gpu, changed: GpuInstance) -> Gpu:
 def set_mig_mode(gpu: Gpu, *, enabled: bool) -> tuple[Gpu, NvmlReturn]:
     """Ask for MIG mode; the second value is NVML's activationStatus, which is not an error of the call.
 
-    Hopper and newer switch at once when idle. Ampere keeps the wish pending until a reset: RESET_REQUIRED, or IN_USE
-    while a process holds the card. IN_USE is *raised* while GPU instances exist.
+    Hopper and newer switch at once when idle. Ampere, and a card that `resets_to_switch`, keeps the wish pending until
+    a reset: RESET_REQUIRED, or IN_USE while a process holds the card. IN_USE is *raised* while GPU instances exist.
     """
     model = mig_model(gpu)
     if gpu.mig_current == enabled:
@@ -255,7 +255,7 @@ def set_mig_mode(gpu: Gpu, *, enabled: bool) -> tuple[Gpu, NvmlReturn]:
         raise Refused(NvmlReturn.IN_USE)
     if gpu.processes:
         return replace(gpu, mig_pending=enabled), NvmlReturn.IN_USE
-    if model.mode_change is ModeChange.GPU_RESET:
+    if model.mode_change is ModeChange.GPU_RESET or gpu.resets_to_switch:
         return replace(gpu, mig_pending=enabled), NvmlReturn.RESET_REQUIRED
     return replace(gpu, mig_current=enabled, mig_pending=enabled), NvmlReturn.SUCCESS
 

@@ -43,6 +43,10 @@ class Tree:
     def driver(self) -> Path:
         return self.root / "driver"
 
+    def gpu_node(self, minor: int) -> Path:
+        """The device node of a card."""
+        return self.dev / f"nvidia{minor}"
+
 
 def capability_minor(gpu_minor: int, gi: int, ci: int | None = None) -> int:
     """Minor of a capability device: 3 for gpu0/gi0, then each GPU instance and its 8 compute instances in turn."""

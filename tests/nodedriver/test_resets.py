@@ -1,0 +1,96 @@
+"""Resets of a card by the stand-in's nvidia-smi, which refuses while any process, this one too, has the card open."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nodedriver.facts import PciAddress
+from nodedriver.nvml import EventSet, Nvml
+from nodedriver.ports import CardUse, GpuError, ModeAnswer
+from nodedriver.resets import NvidiaSmiReset
+from simulator.silicon import nvml as silicon_nvml
+from simulator.silicon.fleet import initialise
+from simulator.silicon.hardware import Injection, NvmlReturn
+from simulator.silicon.smi import RESET
+from simulator.silicon.state import State
+
+
+class Bench:
+    """Eight A100, the driver's doors to them, and the address of the first."""
+
+    def __init__(self, root: Path) -> None:
+        self.tree = initialise(root, "a100x8")
+        self.state = State(self.tree.state)
+        silicon_nvml.install(self.tree.state)
+        self.gpus = Nvml(library=None, sys_root=self.tree.sys)
+        self.smi = NvidiaSmiReset(self.tree.driver)
+        self.card = PciAddress(self.state.read().gpus[0].pci_address)
+
+    def reset(self) -> None:
+        with self.gpus.let_go():
+            self.smi.reset(self.card)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    made = Bench(tmp_path / "machine")
+    yield made
+    made.gpus.close()
+
+
+def test_a_wish_for_mig_mode_comes_true_by_a_reset(bench: Bench) -> None:
+    assert bench.gpus.wish_mig(bench.card, enabled=True) is ModeAnswer.RESET_REQUIRED
+    assert bench.gpus.use_of(bench.card) == CardUse(mig_enabled=False, mig_pending=True, processes=())
+    bench.reset()
+    assert bench.gpus.use_of(bench.card) == CardUse(mig_enabled=True, mig_pending=True, processes=())
+    assert [gpu.mig_enabled for gpu in bench.gpus.facts()] == [True] + [False] * 7
+
+
+def test_a_wish_can_be_taken_back(bench: Bench) -> None:
+    bench.gpus.wish_mig(bench.card, enabled=True)
+    assert bench.gpus.wish_mig(bench.card, enabled=False) is ModeAnswer.DONE
+    assert not bench.gpus.use_of(bench.card).mig_pending
+
+
+def test_the_session_of_this_process_is_in_the_way_unless_it_is_let_go(bench: Bench) -> None:
+    with pytest.raises(GpuError, match=r"nvidia-smi --gpu-reset -i 0000:07:00\.0 ended with 255: .* in use by another"):
+        bench.smi.reset(bench.card)
+    bench.reset()
+
+
+def test_calls_of_other_threads_wait_for_the_reset_and_then_work(bench: Bench) -> None:
+    seen: list[int] = []
+    with bench.gpus.let_go():
+        other = threading.Thread(target=lambda: seen.append(len(bench.gpus.facts())))
+        other.start()
+        bench.smi.reset(bench.card)
+        assert seen == []
+    other.join(20)
+    assert seen == [8]
+
+
+def test_events_are_heard_again_after_a_reset(bench: Bench) -> None:
+    events = EventSet([bench.card])
+    bench.reset()
+    assert events.wait(1) is None
+    bench.state.happen(bench.card, xid=79)
+    event = events.wait(5000)
+    assert event is not None
+    assert (event.gpu, event.xid) == (bench.card, 79)
+
+
+def test_why_a_reset_failed_is_said_with_the_card(bench: Bench) -> None:
+    bench.state.inject(Injection(function=RESET, code=NvmlReturn.GPU_IS_LOST))
+    with pytest.raises(GpuError, match=r"GPU 0000:07:00\.0: nvidia-smi --gpu-reset .* could not be reset"):
+        bench.reset()
+    assert bench.gpus.use_of(bench.card).processes == ()
+
+
+def test_without_nvidia_smi_the_reset_says_what_to_install(bench: Bench) -> None:
+    (bench.tree.driver / "usr/bin/nvidia-smi").unlink()
+    with pytest.raises(GpuError, match="it can't be reset, since nvidia-smi is not below the driver root"):
+        bench.reset()
