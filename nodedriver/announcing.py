@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from nodedriver.facts import ComputeMode, GpuFacts, PciAddress
+from nodedriver.facts import ComputeMode
 from nodedriver.holding import PreparedClaim, PreparedDevice, sharers
 from nodedriver.plan import PlannedDevice
 from nodedriver.ports import GpuError, Gpus
@@ -60,16 +60,10 @@ def _seen(device: PreparedDevice, gpus: Gpus) -> PreparedDevice:
 
 def _with_card(device: PreparedDevice, others: Others, gpus: Gpus) -> PreparedDevice:
     """A whole card under MPS runs in EXCLUSIVE_PROCESS, so that a client that avoids the daemon fails."""
-    gpu = _facts(device.gpu, gpus)
-    if gpu is None:
-        raise GpuError(f"GPU {device.gpu} of {device.device} does not answer: see the node driver's log and dmesg")
+    gpu = gpus.facts_of(device.gpu)
     ours = any(sharer.exclusive_process for sharer in sharers(device, others))
     changes = device.mps is not None and (ours or gpu.compute_mode is not ComputeMode.EXCLUSIVE_PROCESS)
     return replace(device, uuid=gpu.uuid, exclusive_process=changes)
-
-
-def _facts(address: PciAddress, gpus: Gpus) -> GpuFacts | None:
-    return next((gpu for gpu in gpus.facts() if gpu.pci_address == address), None)
 
 
 def is_there(claim: PreparedClaim, gpus: Gpus) -> bool:

@@ -22,6 +22,7 @@ from dra.names import ClaimRef, ClaimUID
 from dra.objects import ResourceClaim, decode
 from nodedriver.boundary import boundary
 from nodedriver.checkpoint import CheckpointError
+from nodedriver.deadline import of_call
 from nodedriver.facts import PciAddress
 from nodedriver.hands import Hands, take_back
 from nodedriver.holding import ClaimState, PreparedClaim, neighbours, why_not
@@ -221,7 +222,8 @@ def _logged[T](done: str, ref: ClaimRef, work: Callable[[ClaimRef], T]) -> T:
     log = _log.bind(namespace=ref.namespace, name=ref.name, uid=ref.uid)
     began = time.monotonic()
     try:
-        result = work(ref)
+        with of_call():
+            result = work(ref)
     except _ERRORS as error:
         log.warning("resource claim call failed", error=str(error), duration_ms=_since(began))
         raise ClaimError(str(error)) from error

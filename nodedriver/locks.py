@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from nodedriver.deadline import seconds_left
 from nodedriver.facts import PciAddress
 
 _POLL = 0.02  # seconds between tries; flock has no waiting with a deadline
@@ -32,7 +33,7 @@ class Locks:
     @contextmanager
     def gpus(self, addresses: Iterable[PciAddress]) -> Iterator[None]:
         """Hold the locks of these GPUs, always taken in the order of their addresses: two calls can't deadlock."""
-        give_up = time.monotonic() + self._deadline
+        give_up = time.monotonic() + seconds_left(self._deadline)
         with ExitStack() as stack:
             for address in sorted(set(addresses)):
                 stack.enter_context(self._held(f"gpu-{address}", give_up))

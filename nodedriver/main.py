@@ -36,7 +36,7 @@ from nodedriver.kubelet.health import HealthStreams
 from nodedriver.kubelet.server import Endpoints, RegistrationRefusedError, serve
 from nodedriver.locks import Locks, LockTimeoutError
 from nodedriver.mps import MpsClient
-from nodedriver.nvml import EventSet, Nvml, look
+from nodedriver.nvml import Nvml
 from nodedriver.plan import PlanRules
 from nodedriver.ports import GpuError, MpsError
 from nodedriver.prepared import PreparedClaims
@@ -45,7 +45,7 @@ from nodedriver.ranks import RanksError, assign_ranks
 from nodedriver.reconciler import Reconciler, Rounds
 from nodedriver.timeslices import NvidiaSmi
 
-# A call of the kubelet ends after 45 s: fetching takes at most 10, waiting for locks 10, the MPS supervisor 20.
+# Of one wait; all waits of one call of the kubelet together have what `deadline` says.
 LOCK_SECONDS = 10.0
 LOOK_SECONDS = 300.0  # between two comparisons of what claims have with what they should have
 UNCLEAN = "checkpoint-unreadable"  # value of the taint; the sentence stands in the refusal
@@ -117,7 +117,7 @@ def _run_driver(config: Config) -> None:
                 streams.wake()
                 publish()
 
-            monitor = Monitor(health, EventSet(ranks), look, changed).watch([gpu.pci_address for gpu in facts])
+            monitor = Monitor(health, gpus.events(ranks), gpus.look, changed).watch([gpu.pci_address for gpu in facts])
             with _running(monitor):
                 asyncio.run(_serve(config, Driver(parts), streams))
     _log.info("driver stopped")

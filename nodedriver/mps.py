@@ -10,7 +10,10 @@ from pathlib import Path
 
 import msgspec
 
+from nodedriver.deadline import seconds_left
 from nodedriver.ports import MpsDaemonSpec, MpsDaemonStatus, MpsError
+
+_LEAST = 0.05  # seconds: 0 would mean not to wait at all (socket.settimeout)
 
 
 class Ensure(msgspec.Struct, frozen=True, tag="ensure"):
@@ -74,7 +77,7 @@ class MpsClient:
 
     def _exchange(self, line: bytes) -> bytes:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(self._timeout)
+            connection.settimeout(max(seconds_left(self._timeout), _LEAST))
             connection.connect(str(self._path))
             connection.sendall(line)
             with connection.makefile("rb") as answer:

@@ -25,6 +25,9 @@ class Gpus(Protocol):
     def facts(self) -> tuple[GpuFacts, ...]:
         """Every GPU as it is now, ordered by PCI address."""
 
+    def facts_of(self, gpu: PciAddress) -> GpuFacts:
+        """One GPU as it is now; the others are not looked at, so that one that hangs is nobody else's."""
+
     def enter_mig(self, gpu: PciAddress) -> None:
         """Be in MIG mode. A mode change that is not immediate is a GpuError."""
 

@@ -9,6 +9,7 @@ from typing import Any
 import pynvml
 
 from nodedriver.facts import PciAddress
+from nodedriver.nvml.patience import about_to_call
 from nodedriver.nvml.session import SESSION
 from nodedriver.ports import GpuError
 
@@ -41,6 +42,7 @@ class NvmlError(GpuError):
 
 def ask(subject: str, function: Callable[..., Any], *args: Any) -> Any:
     """Call a function of pynvml about the subject, such as `GPU 0000:65:00.0`; its error becomes an NvmlError."""
+    about_to_call(function)
     try:
         with SESSION.used():
             return function(*args)

@@ -6,16 +6,29 @@ other: ctypes gives the interpreter free meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, Protocol
 
 import pynvml
+import structlog
 
 from nodedriver.facts import MigPlacement, PciAddress
 from nodedriver.health.ailments import CardEvent, CardLook, severity_of_action
 from nodedriver.nvml import cards, mig
 from nodedriver.nvml.calls import ABSENT, Card, Handle, NvmlError, ask
 from nodedriver.nvml.session import SESSION, in_session
+from nodedriver.ports import GpuError
 
+
+class OnCard(Protocol):
+    """Does something with a card in that card's own thread."""
+
+    def __call__[T](self, gpu: PciAddress, work: Callable[[Card], T], /) -> T: ...
+
+
+_log = structlog.get_logger()
 _MASK = pynvml.nvmlEventTypeXidCriticalError
 _WHOLE_CARD = 0xFFFFFFFF
 
@@ -23,56 +36,76 @@ _WHOLE_CARD = 0xFFFFFFFF
 class EventSet:
     """The critical XIDs of the cards that could be registered."""
 
-    def __init__(self, gpus: Iterable[PciAddress]) -> None:
-        """Register each card; `unmonitored` are those that can't be."""
+    def __init__(self, gpus: Iterable[PciAddress], on: OnCard) -> None:
+        """Register each card, in its own thread; `unmonitored` are those that can't be."""
         self._gpus = tuple(gpus)
+        self._on = on
         self._begin()
 
-    @in_session
-    def _begin(self) -> None:
-        self._session = SESSION.number
-        self._set: Handle = ask("NVML", pynvml.nvmlEventSetCreate)
-        self.unmonitored = tuple(gpu for gpu in self._gpus if not self._register(gpu))
-
-    @in_session
     def wait(self, milliseconds: int) -> CardEvent | None:
-        """The next one; None when the time is over. NvmlError where NVML can't wait.
+        """The next one; None when the time is over, or nothing can be heard. NvmlError where NVML can't wait.
 
         After a reset of any card the set is a new one, and what happened meanwhile is not heard.
         """
         if self._session != SESSION.number:
             self._begin()
+        if self._set is None:
+            time.sleep(milliseconds / 1000)
+            return None
+        heard = self._heard(milliseconds)
+        if heard is None:
+            return None
+        gpu, event = heard
+        placement = self._on(gpu, partial(_placement, gpu_instance=int(event.gpuInstanceId)))
+        return CardEvent(gpu, int(event.eventData), placement)
+
+    @in_session
+    def _heard(self, milliseconds: int) -> tuple[PciAddress, Any] | None:
         try:
             event = ask("NVML", pynvml.nvmlEventSetWait_v2, self._set, milliseconds)
         except NvmlError as error:
             if error.code == pynvml.NVML_ERROR_TIMEOUT:
                 return None
             raise
-        card = cards.card_of(event.device)
-        return CardEvent(card.address, int(event.eventData), _placement(card, int(event.gpuInstanceId)))
+        return cards.card_of(event.device).address, event
+
+    def _begin(self) -> None:
+        """Anew until the session stays the same meanwhile: other threads register, and none may hold it for them."""
+        self._session = -1
+        while self._session != SESSION.number:
+            self._session = SESSION.number
+            self._set = _made_set()
+            self.unmonitored = tuple(gpu for gpu in self._gpus if not self._register(gpu))
 
     def _register(self, gpu: PciAddress) -> bool:
+        if self._set is None:
+            return False
         try:
-            card = cards.card_by_address(gpu)
-            supported = card.ask(pynvml.nvmlDeviceGetSupportedEventTypes, card.handle)
-            card.ask(pynvml.nvmlDeviceRegisterEvents, card.handle, supported & _MASK, self._set)
-        except NvmlError:
+            self._on(gpu, self._listen)
+        except GpuError:
             return False
         return True
 
+    def _listen(self, card: Card) -> None:
+        supported = card.ask(pynvml.nvmlDeviceGetSupportedEventTypes, card.handle)
+        card.ask(pynvml.nvmlDeviceRegisterEvents, card.handle, supported & _MASK, self._set)
 
-@in_session
-def look(gpu: PciAddress) -> CardLook:
-    """Whether the card answers, what it asks for, and which instances are on it."""
+
+def _made_set() -> Handle | None:
+    """None where NVML can't tell of events: the cards serve all the same."""
     try:
-        card = cards.card_by_address(gpu)
-        card.ask(pynvml.nvmlDeviceGetMemoryInfo, card.handle)
-        found = mig.placements(card)
-        recovery = _recovery_action(card)
-    except NvmlError:
-        return CardLook(answers=False)
-    severity = None if recovery is None else severity_of_action(recovery)
-    return CardLook(answers=True, recovery=severity, placements=found)
+        return ask("NVML", pynvml.nvmlEventSetCreate)
+    except NvmlError as error:
+        _log.warning("no event set", error=str(error))
+        return None
+
+
+def look(card: Card) -> CardLook:
+    """What a card that answers asks for, and which instances are on it."""
+    card.ask(pynvml.nvmlDeviceGetMemoryInfo, card.handle)
+    found = mig.placements(card)
+    recovery = _recovery_action(card)
+    return CardLook(answers=True, recovery=None if recovery is None else severity_of_action(recovery), placements=found)
 
 
 def _recovery_action(card: Card) -> int | None:

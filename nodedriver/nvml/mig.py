@@ -70,6 +70,33 @@ def wish_mode(card: Card, *, enabled: bool) -> ModeAnswer:
     return _ANSWERS[status]
 
 
+def enter(card: Card) -> None:
+    """Be in MIG mode."""
+    if not is_enabled(card):
+        set_mode(card, enabled=True)
+
+
+def leave_if_empty(card: Card) -> None:
+    """Be out of MIG mode where no GPU instance is on the card and it can switch when idle; else it stays as it is."""
+    if not is_enabled(card) or mode_change(card) is not MigModeChange.WHEN_IDLE:
+        return
+    if next(instances(card), None) is None:
+        set_mode(card, enabled=False)
+
+
+def leave(card: Card) -> None:
+    """Be out of MIG mode; GpuError where GPU instances are in its way."""
+    if not is_enabled(card):
+        return
+    count = sum(1 for _ in instances(card))
+    if count:
+        raise GpuError(
+            f"GPU {card.address} can't be used whole: {count} GPU instances are on it. If nobody needs them, remove "
+            f"them with nvidia-smi mig -i {card.address} -dci and nvidia-smi mig -i {card.address} -dgi."
+        )
+    set_mode(card, enabled=False)
+
+
 def profile_infos(card: Card) -> Iterator[Any]:
     """NVML's info on every profile that the card has. The enum grows with NVML, so unknown numbers are no error."""
     for index in range(pynvml.NVML_GPU_INSTANCE_PROFILE_COUNT):
@@ -109,6 +136,27 @@ def placement_of(card: Card, gpu_instance: int) -> MigPlacement | None:
         if info.id == gpu_instance:
             return _placement(info)
     return None
+
+
+def find(card: Card, placement: MigPlacement) -> MigInstanceFacts | None:
+    """What is known of the instance at exactly this placement."""
+    instance = instance_at(card, placement)
+    return instance_facts(card, instance) if instance is not None else None
+
+
+def ensure(card: Card, placement: MigPlacement) -> MigInstanceFacts:
+    """Make the instance at this placement, or complete the one that is there."""
+    found = instance_at(card, placement)
+    instance = create(card, placement) if found is None else found
+    complete(card, instance)
+    return instance_facts(card, instance)
+
+
+def remove(card: Card, placement: MigPlacement) -> None:
+    """Remove the instance at exactly this placement; absent counts as done."""
+    instance = instance_at(card, placement)
+    if instance is not None:
+        destroy(card, instance)
 
 
 def create(card: Card, placement: MigPlacement) -> Handle:

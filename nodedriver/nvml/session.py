@@ -13,6 +13,10 @@ from functools import wraps
 
 import pynvml
 
+from nodedriver.ports import GpuError
+
+QUIET_SECONDS = 25.0  # until the calls that run have come back; more than anyone waits for one (`patience`)
+
 
 class Session:
     """Counts its users. `number` changes each time that handles died."""
@@ -42,12 +46,19 @@ class Session:
     def away(self) -> Iterator[None]:
         """End the session once nobody uses it, and begin it anew afterwards. Not for a thread that uses it.
 
-        pynvml's error where NVML can't be had again: each later use then says so.
+        GpuError where a call of NVML does not come back, so that it can't end. pynvml's error where NVML can't be had
+        again: each later use then says so.
         """
         with self._free:
             self._free.wait_for(lambda: not self._away)
             self._away = True
-            self._free.wait_for(lambda: not self._users)
+            if not self._free.wait_for(lambda: not self._users, QUIET_SECONDS):
+                self._away = False
+                self._free.notify_all()
+                raise GpuError(
+                    f"NVML can't be let go: a call of it has not come back for {QUIET_SECONDS:.0f} s. While a card "
+                    "hangs no other can be reset; drain the node and restart it."
+                )
         try:
             pynvml.nvmlShutdown()
             try:

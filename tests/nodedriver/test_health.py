@@ -12,10 +12,11 @@ from dra.objects import DeviceTaint
 from nodedriver.facts import MigPlacement, PciAddress
 from nodedriver.health.ailments import Policy
 from nodedriver.health.monitor import Health, Monitor
-from nodedriver.nvml import EventSet, Nvml, look
+from nodedriver.nvml import Nvml
 from simulator.silicon import nvml as silicon_nvml
 from simulator.silicon import rules
 from simulator.silicon.fleet import initialise
+from simulator.silicon.hardware import Injection
 from simulator.silicon.state import State
 from tests.nodedriver.machine import wait_until
 from tests.nodedriver.node import SLICES, DriverNode
@@ -36,7 +37,9 @@ class Ward:
         self.cards = [gpu.pci_address for gpu in self.gpus.facts()]
         self.published = 0
         self.health = self.known()
-        self.monitor = Monitor(self.health, EventSet(self.cards), look, self._publish).watch(self.cards)
+        self.monitor = Monitor(self.health, self.gpus.events(self.cards), self.gpus.look, self._publish).watch(
+            self.cards
+        )
 
     def known(self, boot_id: str = "b") -> Health:
         """What a driver that starts now knows."""
@@ -108,12 +111,20 @@ def test_a_lost_card_is_tainted_and_its_neighbours_are_not(ward: Ward) -> None:
 
 
 def test_a_card_that_can_not_be_heard_says_so(ward: Ward) -> None:
-    deaf = EventSet([ward.cards[0], PciAddress("0000:ff:00.0")])
-    monitor = Monitor(ward.health, deaf, look, lambda: None).watch(ward.cards)
+    deaf = ward.gpus.events([ward.cards[0], PciAddress("0000:ff:00.0")])
+    monitor = Monitor(ward.health, deaf, ward.gpus.look, lambda: None).watch(ward.cards)
     monitor.look_around()
     found = ward.health.taints(PciAddress("0000:ff:00.0"), None)
     assert [(taint.key, taint.effect) for taint in found] == [(f"{DRIVER}/unmonitored", "None")]
     assert ward.taints(0) == []
+
+
+def test_without_events_every_card_serves_and_says_that_it_is_not_heard(ward: Ward) -> None:
+    ward.state.inject(Injection(function="nvmlEventSetCreate", code=3))
+    events = ward.gpus.events(ward.cards)
+    Monitor(ward.health, events, ward.gpus.look, lambda: None).watch(ward.cards).look_around()
+    assert [ward.taints(card) for card in range(8)] == [[("unmonitored", "information")]] * 8
+    assert events.wait(1) is None
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"boot_id": 3}', b"\xff"])

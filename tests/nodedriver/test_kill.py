@@ -28,7 +28,7 @@ SHARE = allocated(given("gpu-0", 25), uid=UID)
 
 def stall(function: str, *, after: bool) -> Injection:
     """Let the next call of that NVML function hang, before it acts or after."""
-    return Injection(function=function, **{"after_ms" if after else "before_ms": STALL_MS})
+    return Injection(function=function, before_ms=0 if after else STALL_MS, after_ms=STALL_MS if after else 0)
 
 
 CREATE, CREATE_COMPUTE = "nvmlDeviceCreateGpuInstanceWithPlacement", "nvmlGpuInstanceCreateComputeInstance"

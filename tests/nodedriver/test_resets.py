@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nodedriver.facts import PciAddress
-from nodedriver.nvml import EventSet, Nvml
+from nodedriver.nvml import Nvml
 from nodedriver.ports import CardUse, GpuError, ModeAnswer
 from nodedriver.resets import NvidiaSmiReset
 from simulator.silicon import nvml as silicon_nvml
@@ -74,7 +74,7 @@ def test_calls_of_other_threads_wait_for_the_reset_and_then_work(bench: Bench) -
 
 
 def test_events_are_heard_again_after_a_reset(bench: Bench) -> None:
-    events = EventSet([bench.card])
+    events = bench.gpus.events([bench.card])
     bench.reset()
     assert events.wait(1) is None
     bench.state.happen(bench.card, xid=79)
