@@ -115,8 +115,8 @@ def test_a_refused_change_leaves_everything_as_it_was(machine: Machine) -> None:
 @pytest.mark.parametrize(("when", "created"), [("before_ms", False), ("after_ms", True)])
 def test_a_process_can_be_killed_in_an_injected_stall(machine: Machine, when: str, *, created: bool) -> None:
     pynvml.nvmlDeviceSetMigMode(machine.handle(), 1)
-    stall = {when: 30_000}
-    machine.state.inject(Injection(function="nvmlDeviceCreateGpuInstance", **stall))
+    stall = Injection(function="nvmlDeviceCreateGpuInstance")
+    machine.state.inject(replace(stall, before_ms=30_000) if when == "before_ms" else replace(stall, after_ms=30_000))
     writer = start(machine.tree.state, "pynvml.nvmlDeviceCreateGpuInstance(card, 9)\n")
     deadline = time.monotonic() + 20
     while machine.state.read().injections and time.monotonic() < deadline:
