@@ -9,6 +9,7 @@ import argparse
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from ipaddress import ip_address
 from pathlib import Path
 
 from dra.errors import InvalidNameError, InvalidQuantityError
@@ -19,6 +20,7 @@ from nodedriver.logs import LEVELS
 TIME_SLICES = 10  # where nothing else is said
 EVICTIONS = ("none", "node", "reset")
 MIG_MODES = ("when-needed", "keep")
+MOST_PORT = 65535
 MOST_SLOTS = 128  # of one card's time
 SOCKET_PATH_LIMIT = 107  # bytes; sun_path of unix(7) holds 108 with its NUL
 
@@ -53,6 +55,8 @@ class Config:
     mig_mode: str
     nvidia_configs: bool
     health_evicts: str
+    http_address: str
+    http_port: int
     log_level: str
 
     @property
@@ -141,6 +145,8 @@ SETTINGS = (
     ),
     Setting("--nvidia-configs", "PORTICO_NVIDIA_CONFIGS", "no", "read resource.nvidia.com/v1beta1 too: no, yes"),
     Setting("--health-evicts", "PORTICO_HEALTH_EVICTS", "none", "which errors end pods too: none, node, reset"),
+    Setting("--http-address", "PORTICO_HTTP_ADDRESS", "127.0.0.1", "where /metrics and /healthz are served"),
+    Setting("--http-port", "PORTICO_HTTP_PORT", "0", "their TCP port; 0: they are not served"),
     Setting("--log-level", "PORTICO_LOG_LEVEL", "info", f"least level of what is logged: {', '.join(LEVELS)}"),
 )
 
@@ -175,6 +181,8 @@ def load_config(flags: argparse.Namespace, environment: Mapping[str, str]) -> Co
         mig_mode=_one_of(values, "mig_mode", MIG_MODES),
         nvidia_configs=_one_of(values, "nvidia_configs", ("no", "yes")) == "yes",
         health_evicts=_one_of(values, "health_evicts", EVICTIONS),
+        http_address=_address(values, "http_address"),
+        http_port=_number(values, "http_port", MOST_PORT),
         log_level=_one_of(values, "log_level", LEVELS),
     )
     check_sockets((config.dra_socket, config.registration_socket, config.mps_socket))
@@ -239,6 +247,13 @@ def _number(values: Mapping[str, str], key: str, most: int) -> int:
     if not (text.isascii() and text.isdigit() and int(text) <= most):
         raise ConfigError(f"{_flag(key)}: {text!r} is not a whole number from 0 to {most}")
     return int(text)
+
+
+def _address(values: Mapping[str, str], key: str) -> str:
+    try:
+        return str(ip_address(values[key]))
+    except ValueError as error:
+        raise ConfigError(f"{_flag(key)}: {values[key]!r} is not an IP address") from error
 
 
 def _one_of(values: Mapping[str, str], key: str, allowed: Collection[str]) -> str:

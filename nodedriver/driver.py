@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import structlog
@@ -28,6 +28,7 @@ from nodedriver.hands import Hands, take_back
 from nodedriver.holding import ClaimState, PreparedClaim, neighbours, why_not
 from nodedriver.inventory import DeviceRecord
 from nodedriver.locks import Locks, LockTimeoutError
+from nodedriver.metrics import PREPARE, UNPREPARE, Requests
 from nodedriver.plan import PlanRefusal, PlanRules, PreparePlan, plan_claim
 from nodedriver.ports import GpuError, MpsError
 from nodedriver.prepared import PreparedClaims
@@ -38,6 +39,12 @@ _ACTING_ERRORS = (GpuError, MpsError, OSError)
 
 class ClaimError(Exception):
     """This claim can't be prepared as things are. The text goes to the pod's events."""
+
+    @property
+    def type(self) -> str:
+        """The class of the error behind it, for metrics."""
+        cause = self.__cause__
+        return cause.type if isinstance(cause, ClaimError) else type(cause or self).__name__
 
 
 _ERRORS = (ClaimError, KubeError, InvalidObjectError, CheckpointError, LockTimeoutError, *_ACTING_ERRORS)
@@ -82,6 +89,7 @@ class Parts:
     prepared: PreparedClaims
     hands: Hands
     statuses: Callable[[Iterable[ClaimUID]], None]
+    requests: Requests = field(default_factory=Requests)
 
 
 class Driver:
@@ -95,12 +103,15 @@ class Driver:
         self._prepared = parts.prepared
         self._hands = parts.hands
         self._statuses = parts.statuses
+        self._requests = parts.requests
 
     def prepare(self, ref: ClaimRef) -> PrepareResult:
         """Make the claim's devices ready. Repeating verifies the hardware, repairs it, answers the same."""
         try:
-            claim = _logged("resource claim prepared", ref, self._prepare)
+            with self._requests.running(PREPARE):
+                claim = _logged("resource claim prepared", ref, self._prepare)
         except ClaimError as error:
+            self._requests.failed(PREPARE, error.type)
             return Failed(str(error))
         return Prepared(
             tuple(
@@ -118,8 +129,10 @@ class Driver:
     def unprepare(self, ref: ClaimRef) -> str:
         """Undo all that was done for the claim; "" when nothing is left, also for a claim that we do not know."""
         try:
-            _logged("resource claim unprepared", ref, self._unprepare)
+            with self._requests.running(UNPREPARE):
+                _logged("resource claim unprepared", ref, self._unprepare)
         except ClaimError as error:
+            self._requests.failed(UNPREPARE, error.type)
             return str(error)
         return ""
 

@@ -33,10 +33,13 @@ from nodedriver.health.monitor import Health, Monitor
 from nodedriver.health.report import DeviceHealth, health_of
 from nodedriver.inventory import DeviceRecord, Inventory, InventoryRules, TaintsOf, taint_of_unclean, take_inventory
 from nodedriver.kubelet.health import HealthStreams
+from nodedriver.kubelet.probing import kubelet_side
 from nodedriver.kubelet.server import Endpoints, RegistrationRefusedError, serve
 from nodedriver.locks import Locks, LockTimeoutError
 from nodedriver.mps import MpsClient
 from nodedriver.nvml import Nvml
+from nodedriver.observing.door import listening
+from nodedriver.observing.pages import Watched
 from nodedriver.plan import PlanRules
 from nodedriver.ports import GpuError, MpsError
 from nodedriver.prepared import PreparedClaims
@@ -109,8 +112,11 @@ def _run_driver(config: Config) -> None:
             hands=hands,
             statuses=statuses.wish,
         )
+        publisher = Publisher(cluster, driver_name=config.driver_name, node_name=config.node_name)
+        endpoints = Endpoints(config.driver_name, config.dra_socket, config.registration_socket)
+        watched = _watched(config, parts, publisher, endpoints)
         rounds = Rounds(Reconciler(parts, specs).look, seconds=LOOK_SECONDS)
-        with _running(statuses), _running(rounds), _published(config, cluster, build) as publish:
+        with _running(statuses), _running(rounds), _published(publisher, build) as publish:
             streams = HealthStreams(config.node_name, partial(_healths, parts.records.values(), health))
 
             def changed() -> None:
@@ -118,9 +124,20 @@ def _run_driver(config: Config) -> None:
                 publish()
 
             monitor = Monitor(health, gpus.events(ranks), gpus.look, changed).watch([gpu.pci_address for gpu in facts])
-            with _running(monitor):
-                asyncio.run(_serve(config, Driver(parts), streams))
+            with _running(monitor), listening(config.http_address, config.http_port, watched):
+                asyncio.run(_serve(endpoints, Driver(parts), streams))
     _log.info("driver stopped")
+
+
+def _watched(config: Config, parts: Parts, publisher: Publisher, endpoints: Endpoints) -> Watched:
+    return Watched(
+        driver_name=config.driver_name,
+        node_name=config.node_name,
+        requests=parts.requests,
+        prepared=parts.prepared,
+        published=lambda: publisher.published,
+        kubelet=partial(kubelet_side, endpoints),
+    )
 
 
 def _plan_rules(config: Config) -> PlanRules:
@@ -178,12 +195,11 @@ def _running(thread: StatusWriter | Publisher | Rounds | Monitor) -> Iterator[No
 
 
 @contextmanager
-def _published(config: Config, cluster: KubeClient, build: Callable[..., Inventory]) -> Iterator[Callable[[], None]]:
+def _published(publisher: Publisher, build: Callable[..., Inventory]) -> Iterator[Callable[[], None]]:
     """Publish now if the API server lets us, and keep the slices so; running pods don't wait for it to come back.
 
     Gives what publishes again after a change.
     """
-    publisher = Publisher(cluster, driver_name=config.driver_name, node_name=config.node_name)
 
     def publish() -> None:
         try:
@@ -196,11 +212,10 @@ def _published(config: Config, cluster: KubeClient, build: Callable[..., Invento
         yield publish
 
 
-async def _serve(config: Config, driver: Driver, streams: HealthStreams) -> None:
+async def _serve(endpoints: Endpoints, driver: Driver, streams: HealthStreams) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    endpoints = Endpoints(config.driver_name, config.dra_socket, config.registration_socket)
     await serve(endpoints, driver, streams, stop)
 
 

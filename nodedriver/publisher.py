@@ -20,7 +20,7 @@ from dra.kube.port import Cluster, list_all
 from dra.kube.requests import NODES, RESOURCE_SLICES
 from dra.kube.watch import parse_event
 from dra.objects import Node, OwnerReference, ResourceSlice, decode, encode
-from dra.slices import Changes, PoolContent, changes, dropped_fields
+from dra.slices import Changes, PoolContent, SliceContent, changes, dropped_fields
 from nodedriver.inventory import Inventory, ServerFeatures
 from nodedriver.serverfeatures import detect_features
 
@@ -44,6 +44,7 @@ class Publisher:
         self._selector = f"spec.driver={driver_name},spec.nodeName={node_name}"
         self._lock = threading.Lock()
         self._stopping = threading.Event()
+        self.published: tuple[SliceContent, ...] = ()  # what the API server had of us when we looked last
         self._build: Build | None = None
         self._features: ServerFeatures | None = None
         self._own_versions: deque[str] = deque(maxlen=256)  # of our writes, whose echoes in the watch say nothing new
@@ -105,8 +106,10 @@ class Publisher:
             existing, version = self._list()
             if self._build is None:
                 return version
-            wanted = changes(self._wanted(self._build), existing)
+            pool = self._wanted(self._build)
+            wanted = changes(pool, existing)
             if not wanted:
+                self.published = pool.slices
                 return version
             try:
                 self._write(wanted)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import structlog
@@ -16,11 +17,12 @@ _log = structlog.get_logger()
 
 
 class Registration:
-    """The service. `refused` is done, with the kubelet's reason, once it refuses us."""
+    """The service. `refused` is done, with the kubelet's reason, once it refuses us; else `registered` is set."""
 
-    def __init__(self, driver_name: str, endpoint: str) -> None:
+    def __init__(self, driver_name: str, endpoint: str, registered: threading.Event) -> None:
         self._driver_name = driver_name
         self._endpoint = endpoint
+        self._registered = registered
         self.refused: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     async def GetInfo(self, request: object, context: object) -> Any:  # noqa: N802
@@ -35,6 +37,7 @@ class Registration:
     async def NotifyRegistrationStatus(self, request: Any, context: object) -> Any:  # noqa: N802
         """The kubelet's verdict; a refusal ends the driver, so that it starts anew and tries again."""
         if request.plugin_registered:
+            self._registered.set()
             _log.info("driver registered with the kubelet", driver=self._driver_name)
         elif not self.refused.done():
             self.refused.set_result(request.error)

@@ -8,10 +8,11 @@ afterwards.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import grpc
@@ -34,11 +35,12 @@ class RegistrationRefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """The driver's name and its two socket paths."""
+    """The driver's name, its two socket paths, and `registered`, which is set once the kubelet took us."""
 
     driver_name: str
     dra_socket: Path
     registration_socket: Path
+    registered: threading.Event = field(default_factory=threading.Event)
 
 
 async def serve(endpoints: Endpoints, verbs: Verbs, streams: HealthStreams, stop: asyncio.Event) -> None:
@@ -51,7 +53,7 @@ async def serve(endpoints: Endpoints, verbs: Verbs, streams: HealthStreams, stop
     sweep(endpoints.dra_socket.parent, "dra-*.sock")
     sweep(endpoints.registration_socket.parent, f"{endpoints.driver_name}-*-reg.sock")
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix="claim"))
-    registration = Registration(endpoints.driver_name, str(endpoints.dra_socket))
+    registration = Registration(endpoints.driver_name, str(endpoints.dra_socket), endpoints.registered)
     calls = Calls()
     async with _listening(endpoints.dra_socket, add_services, grace=GRACE):
         try:

@@ -195,6 +195,18 @@ def test_the_driver_hears_what_the_values_say(all_on: list[dict[str, Any]]) -> N
     assert (heard["PORTICO_MIG_MODE"], heard["PORTICO_NVIDIA_CONFIGS"]) == ("keep", "yes")
 
 
+def test_the_driver_is_probed_and_scraped_at_its_port(all_on: list[dict[str, Any]]) -> None:
+    template = named(all_on, "DaemonSet", "portico-driver")["spec"]["template"]
+    (container,) = template["spec"]["containers"]
+    assert environment(all_on, "DaemonSet", "portico-driver")["PORTICO_HTTP_PORT"] == "9999"
+    assert container["ports"] == [{"name": "http", "containerPort": 9999}]
+    for probe in ("startupProbe", "livenessProbe"):
+        assert container[probe]["httpGet"] == {"path": "/healthz", "port": "http"}
+    assert template["metadata"]["annotations"] == {"prometheus.io/scrape": "true"}
+    (quiet,) = pod_spec(render({"nodeDriver": {"httpPort": 0}}), "DaemonSet", "portico-driver")["containers"]
+    assert not {"ports", "startupProbe", "livenessProbe"} & set(quiet)
+
+
 def test_the_driver_makes_of_its_variables_the_folders_that_are_mounted(all_on: list[dict[str, Any]]) -> None:
     heard = {key: text for key, text in environment(all_on, "DaemonSet", "portico-driver").items() if text}
     config = load_config(argparse.Namespace(), {**heard, "NODE_NAME": "node-1"})
@@ -224,6 +236,7 @@ def test_the_driver_makes_of_its_variables_the_folders_that_are_mounted(all_on: 
         ({"nodeDriver": {"kubeletDir": "var/lib/kubelet"}}, "kubeletDir"),
         ({"nodeDriver": {"driverRoot": "/run/../etc/'x"}}, "driverRoot"),
         ({"nodeDriver": {"migMode": "never"}}, "migMode"),
+        ({"nodeDriver": {"httpPort": 65536}}, "httpPort"),
         ({"teams": [{"name": "ml-team"}]}, "namespaces"),
         ({"teams": [{"name": "ML", "namespaces": ["a"]}]}, "name"),
         ({"teams": [{"name": "ml", "namespaces": ["a", "a"]}]}, "equal"),

@@ -64,6 +64,8 @@ WRONG = {
     "bad quantity": ((), {"PORTICO_MPS_RESERVE": "lots"}, "--mps-reserve (PORTICO_MPS_RESERVE): 'lots' is not a"),
     "no number": (("--time-slices", "many"), {}, "--time-slices (PORTICO_TIME_SLICES): 'many' is not a whole number"),
     "too many": (("--time-slices", "129"), {}, "'129' is not a whole number from 0 to 128"),
+    "no port": (("--http-port", "65536"), {}, "(PORTICO_HTTP_PORT): '65536' is not a whole number from 0 to 65535"),
+    "no address": (("--http-address", "host"), {}, "(PORTICO_HTTP_ADDRESS): 'host' is not an IP address"),
     "negative": (("--mps-reserve=-1Gi",), {}, "'-1Gi' is negative"),
     "bad MIG mode": (("--mig-mode", "never"), {}, "(PORTICO_MIG_MODE): 'never' is none of when-needed, keep"),
     "neither yes nor no": (
