@@ -17,16 +17,18 @@ def meets(row: Injection, function: str, card: str) -> bool:
 
 
 def taken(silicon: Silicon, function: str, card: str) -> tuple[Silicon, Injection | None]:
-    """The first row that the call meets, and the hardware with that row used once; None where it meets none."""
+    """The first row that the call meets (None: it meets none, or passes), and the hardware with that row used once."""
     for place, row in enumerate(silicon.injections):
         if meets(row, function, card):
             rows = (*silicon.injections[:place], *_left_of(row), *silicon.injections[place + 1 :])
-            return replace(silicon, injections=rows), row
+            return replace(silicon, injections=rows), None if row.skip else row
     return silicon, None
 
 
 def _left_of(row: Injection) -> tuple[Injection, ...]:
     """A row that counts goes with its last time; one that stays counts who met it."""
+    if row.skip:
+        return (replace(row, skip=row.skip - 1),)
     if row.times == 1 and not row.hang:
         return ()
     return (replace(row, times=max(row.times - 1, 0), met=row.met + 1),)

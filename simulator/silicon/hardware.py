@@ -171,8 +171,8 @@ class Injection:
     The reset of nvidia-smi (`smi.RESET`) counts as one.
 
     `pci_address`: for calls about that card, "" for any call. `times`: how often, 0 until it is taken away. `hang`: the
-    call does not come back before the row is taken away, and acts then. `met` counts the calls that met a row that
-    stays.
+    call does not come back before the row is taken away, and acts then. `skip`: so many calls pass before. `met` counts
+    the calls that met a row that stays.
     """
 
     function: str
@@ -180,6 +180,7 @@ class Injection:
     before_ms: int = 0
     after_ms: int = 0
     hang: bool = False
+    skip: int = 0
     pci_address: str = ""
     times: int = 1
     met: int = 0

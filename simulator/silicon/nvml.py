@@ -24,7 +24,7 @@ type Call = Callable[..., None]
 
 _POLL = 0.02  # seconds between two looks whether a call still hangs
 
-_TABLE: dict[str, Call] = {
+FUNCTIONS: dict[str, Call] = {
     **nvml_system.FUNCTIONS,
     **nvml_device.FUNCTIONS,
     **nvml_mig_gpu.FUNCTIONS,
@@ -39,7 +39,7 @@ class Function:
 
     def __init__(self, name: str, session: Session) -> None:
         self._name = name
-        self._call = _TABLE[name]
+        self._call = FUNCTIONS[name]
         self._session = session
 
     def __call__(self, *args: Any) -> int:
@@ -99,7 +99,7 @@ class Library:
     def __getattr__(self, name: str) -> Function | ErrorString:
         if name == "nvmlErrorString":
             return ErrorString()
-        if name not in _TABLE or name in self._missing:
+        if name not in FUNCTIONS or name in self._missing:
             raise AttributeError(name)
         return Function(name, self._session)
 

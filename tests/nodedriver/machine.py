@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,14 @@ from nodedriver.inventory import InventoryRules, take_inventory
 from nodedriver.locks import Locks
 from nodedriver.mps import MpsClient
 from nodedriver.nvml import Nvml
+from nodedriver.nvml.patience import SECONDS
 from nodedriver.plan import PlanRules
 from nodedriver.prepared import PreparedClaims
 from nodedriver.reconciler import Reconciler
 from nodedriver.timeslices import NvidiaSmi
 from simulator.silicon import nvml as silicon_nvml
 from simulator.silicon.fleet import initialise
+from simulator.silicon.hardware import Gpu
 from simulator.silicon.state import State
 from tests.nodedriver.apiserver import Store
 from tests.nodedriver.claims import DRIVER, NODE
@@ -38,6 +41,16 @@ from tests.nodedriver.claims import DRIVER, NODE
 CHECKOUT = Path(__file__).parents[2]
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/ml-team/resourceclaims"
 READY_SECONDS = 20.0
+
+
+def without_counters(gpu: Gpu) -> Gpu:
+    """`created` never repeats, by design of the stand-in, and an MPS server is another process each time."""
+    instances = (
+        replace(gi, created=0, compute_instances=tuple(replace(ci, created=0) for ci in gi.compute_instances))
+        for gi in gpu.gpu_instances
+    )
+    processes = tuple(replace(process, pid=0, started=0) for process in gpu.processes)
+    return replace(gpu, created=0, gpu_instances=tuple(instances), processes=processes)
 
 
 @contextmanager
@@ -60,7 +73,7 @@ def wait_until(condition: Callable[[], object], what: str, seconds: float = READ
 class Machine:
     """Eight H100 under `folder`. Without `start_supervisor` nobody answers at the MPS supervisor's socket."""
 
-    def __init__(self, folder: Path, store: Store) -> None:
+    def __init__(self, folder: Path, store: Store, patience: float = SECONDS) -> None:
         self.folder = folder
         self.store = store
         self.tree = initialise(folder / "machine")
@@ -70,7 +83,7 @@ class Machine:
         self.plugin_dir.mkdir()
         self._supervisor: subprocess.Popen[bytes] | None = None
         silicon_nvml.install(self.tree.state)
-        self.gpus = Nvml(library=None, sys_root=self.tree.sys)
+        self.gpus = Nvml(library=None, sys_root=self.tree.sys, patience=patience)
         self.wished: list[ClaimUID] = []
         self.driver = self.make_driver()
 
@@ -139,6 +152,18 @@ class Machine:
                 [limit // 2**20 for limit in daemon.default_memory_limits.values()],
             )
             for daemon in self.state.read().mps_daemons
+        }
+
+    def everything(self) -> dict[str, Any]:
+        """Silicon, checkpoint and CDI folder, without what differs from one time to the next."""
+        claims = self.prepared.read().claims
+        return {
+            "cards": [without_counters(gpu) for gpu in self.state.read().gpus],
+            "daemons": self.daemons(),
+            "checkpoint": {
+                uid: replace(claim, prepared_at=str(bool(claim.prepared_at))) for uid, claim in claims.items()
+            },
+            "cdi": self.specs(),
         }
 
     def specs(self) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from simulator.silicon.fleet import initialise
 from simulator.silicon.state import State
 from tests.nodedriver.apiserver import Json, Store
 from tests.nodedriver.claims import DRIVER, NODE
-from tests.nodedriver.machine import CHECKOUT, CLAIMS, wait_until
+from tests.nodedriver.machine import CHECKOUT, CLAIMS, wait_until, without_counters
 
 SLICES = "/apis/resource.k8s.io/v1/resourceslices"
 CALL_SECONDS = 45.0  # what the kubelet waits
@@ -117,7 +116,7 @@ class DriverNode:
             (d.default_active_thread_percentage, [*d.default_memory_limits.values()]) for d in silicon.mps_daemons
         ]
         return {
-            "cards": [re.sub(r"MIG-[0-9a-f-]+", "MIG", str(_without_counters(gpu))) for gpu in silicon.gpus],
+            "cards": [re.sub(r"MIG-[0-9a-f-]+", "MIG", str(without_counters(gpu))) for gpu in silicon.gpus],
             "daemons": daemons,
             "checkpoint": self.checkpoint(),
             "cdi": {p.name: re.sub(r"/mps/[0-9a-f]+/", "/mps/X/", p.read_text()) for p in self.cdi_dir.iterdir()},
@@ -126,13 +125,3 @@ class DriverNode:
     def _channel(self) -> Any:
         options = [("grpc.default_authority", "localhost")]
         return grpc.insecure_channel(f"unix://{self.plugin_dir / 'dra.sock'}", options=options)
-
-
-def _without_counters(gpu: Any) -> Any:
-    """`created` never repeats, by design of the stand-in, and an MPS server is another process each time."""
-    instances = (
-        replace(gi, created=0, compute_instances=tuple(replace(ci, created=0) for ci in gi.compute_instances))
-        for gi in gpu.gpu_instances
-    )
-    processes = tuple(replace(process, pid=0, started=0) for process in gpu.processes)
-    return replace(gpu, created=0, gpu_instances=tuple(instances), processes=processes)
