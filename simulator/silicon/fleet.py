@@ -179,25 +179,29 @@ def _write_dev(tree: Tree, silicon: Silicon) -> None:
 
 
 def _write_driver_root(tree: Tree, silicon: Silicon) -> None:
-    """Libraries as NVIDIA names them (file, soname link, plain link), and the two programs as launchers."""
+    """Libraries as NVIDIA names them (file, soname link, plain link), and the two programs as launchers.
+
+    The MPS program is a client without options, and then a process for each command: it starts without site packages.
+    """
     folder = tree.driver / LIBRARIES
     for name in _LIBRARY_NAMES:
         _write(folder / f"{name}.so.{silicon.driver_version}", f"stand-in for {name}\n")
         (folder / f"{name}.so.1").symlink_to(f"{name}.so.{silicon.driver_version}")
     (folder / "libcuda.so").symlink_to("libcuda.so.1")
-    _write_launcher(tree, "nvidia-cuda-mps-control", "simulator.silicon.mps")
+    client = "if [ $# -eq 0 ]; then exec {python} -S -m simulator.silicon.mps_client; fi\n"
+    _write_launcher(tree, "nvidia-cuda-mps-control", "simulator.silicon.mps", before=client)
     _write_launcher(tree, "nvidia-smi", "simulator.silicon.smi")
 
 
-def _write_launcher(tree: Tree, program: str, module: str) -> None:
+def _write_launcher(tree: Tree, program: str, module: str, *, before: str = "") -> None:
     """A script that runs `module` with this interpreter, this source tree and this machine's state."""
-    source = Path(__file__).resolve().parents[2]
+    source, python = Path(__file__).resolve().parents[2], shlex.quote(sys.executable)
     path = tree.driver / "usr/bin" / program
     _write(
         path,
         "#!/bin/sh\n"
         f"export PYTHONPATH={shlex.quote(str(source))}\n"
         f"export SILICON_STATE={shlex.quote(str(tree.state.absolute()))}\n"
-        f'exec {shlex.quote(sys.executable)} -m {module} "$@"\n',
+        f'{before.format(python=python)}exec {python} -m {module} "$@"\n',
     )
     path.chmod(0o755)

@@ -1,4 +1,4 @@
-"""Stand-in for NVIDIA's program nvidia-cuda-mps-control: `-f` or `-d` is the daemon, else commands come on stdin.
+"""Stand-in for NVIDIA's program nvidia-cuda-mps-control with `-f` or `-d`: the daemon. Without, `mps_client` runs.
 
 Reads what the real one reads: CUDA_MPS_PIPE_DIRECTORY, CUDA_MPS_LOG_DIRECTORY, CUDA_VISIBLE_DEVICES and the two limits;
 beside them SILICON_STATE, which its launcher sets. Settings live as long as the daemon.
@@ -7,10 +7,8 @@ beside them SILICON_STATE, which its launcher sets. Settings live as long as the
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import signal
-import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -29,8 +27,6 @@ def main() -> int:
     """Run as the program; returns its exit status."""
     arguments = _parser().parse_args()
     pipes = Path(os.environ.get("CUDA_MPS_PIPE_DIRECTORY", DEFAULT_PIPE_DIRECTORY))
-    if not (arguments.foreground or arguments.daemon):
-        return _send_commands(pipes)
     directory = PipeDirectory(pipes, Path(os.environ.get("CUDA_MPS_LOG_DIRECTORY", "/var/log/nvidia-mps")))
     ready = _background() if arguments.daemon else None
     try:
@@ -43,8 +39,9 @@ def main() -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="nvidia-cuda-mps-control")
-    parser.add_argument("-f", dest="foreground", action="store_true", help="run the daemon in the foreground")
-    parser.add_argument("-d", dest="daemon", action="store_true", help="run the daemon in the background")
+    how = parser.add_mutually_exclusive_group(required=True)
+    how.add_argument("-f", dest="foreground", action="store_true", help="run the daemon in the foreground")
+    how.add_argument("-d", dest="daemon", action="store_true", help="run the daemon in the background")
     parser.add_argument("-M", "-multiuser-server", dest="multi_user", action="store_true")
     return parser
 
@@ -99,25 +96,6 @@ def _background() -> int:
     for descriptor in (0, 1):
         os.dup2(null, descriptor)
     return write_end
-
-
-def _send_commands(pipes: Path) -> int:
-    """Send each line of stdin to the daemon and print its answers; status 1 when one fails or no daemon is there."""
-    failed = False
-    for line in filter(None, map(str.strip, sys.stdin)):
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            try:
-                connection.connect(str(pipes / "control"))
-            except (FileNotFoundError, ConnectionRefusedError):
-                sys.stderr.write("Cannot find MPS control daemon process\n")
-                return 1
-            connection.sendall(json.dumps({"command": line}).encode() + b"\n")
-            answer = json.loads(connection.makefile().readline() or '{"output": ""}')
-        failed = failed or "error" in answer
-        text = answer.get("output", answer.get("error"))
-        if text:
-            sys.stdout.write(f"{text}\n")
-    return int(failed)
 
 
 if __name__ == "__main__":
