@@ -76,6 +76,32 @@ class MigInstanceFacts:
     uuid: MigUUID | None
 
 
+class PcieLink(StrEnum):
+    """The way between two PCI devices, nearest first, in the words of `nvidia-smi topo -m`."""
+
+    SAME_SWITCH = "PIX"  # at most one PCIe switch between them
+    SWITCHES = "PXB"  # several, and no host bridge
+    HOST_BRIDGE = "PHB"
+    SAME_NODE = "NODE"  # several host bridges of one NUMA node
+    SYSTEM = "SYS"  # across NUMA nodes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardSurroundings:
+    """What sysfs and NVML tell of a card's neighbours and its use by the kernel; "" and None where nothing is known.
+
+    `nvlink_clique` is the lowest PCI address among the cards that reach each other over NVLink.
+    """
+
+    kernel_driver: str = ""
+    has_iommu_group: bool = False
+    drm_card: str = ""
+    drm_render: str = ""
+    nearest_nic: PciAddress | None = None
+    nearest_nic_link: PcieLink | None = None
+    nvlink_clique: PciAddress | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuFacts:
     """One GPU as NVML and sysfs describe it. Memory in bytes; `numa_node` and `pcie_root` are None when unknown."""
@@ -97,6 +123,7 @@ class GpuFacts:
     compute_mode: ComputeMode
     profiles: tuple[MigProfileFacts, ...]
     instances: tuple[MigInstanceFacts, ...]
+    surroundings: CardSurroundings = CardSurroundings()
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,15 @@ from dra.objects import (
 )
 from dra.quantity import Format, Quantity
 from dra.slices import SliceContent
-from nodedriver.facts import DeviceType, GpuFacts, MigModeChange, MigPlacement, MigProfileFacts, PciAddress
+from nodedriver.attributes import around, nvlink
+from nodedriver.facts import (
+    DeviceType,
+    GpuFacts,
+    MigModeChange,
+    MigPlacement,
+    MigProfileFacts,
+    PciAddress,
+)
 
 CARDS_PER_COUNTER_SLICE = 8  # at most 8 counter sets in a slice (ResourceSlice API)
 FIRST_DEVICE_SLICE = 0x100  # counter slices come first; 256 of them stand for 2,048 cards
@@ -190,7 +198,7 @@ def _serves_mig(gpu: GpuFacts) -> bool:
 def _whole(card: _Card) -> _Published:
     gpu = card.facts
     name = f"gpu-{card.rank}"
-    own = {"uuid": _text(gpu.uuid), "migProfile": _text(NO_PROFILE)}
+    own = {"uuid": _text(gpu.uuid), "migProfile": _text(NO_PROFILE)} | nvlink(gpu.surroundings)
     record = DeviceRecord(
         name=name, type=DeviceType.PHYSICAL, gpu=gpu.pci_address, placement=None, memory=gpu.memory
     )  # fmt: skip
@@ -199,7 +207,7 @@ def _whole(card: _Card) -> _Published:
 
 def _time_sliced(card: _Card) -> _Published:
     gpu = card.facts
-    own = {"uuid": _text(gpu.uuid), "migProfile": _text(NO_PROFILE)}
+    own = {"uuid": _text(gpu.uuid), "migProfile": _text(NO_PROFILE)} | nvlink(gpu.surroundings)
     record = DeviceRecord(
         name=f"gpu-{card.rank}-timesliced",
         type=DeviceType.TIME_SLICED,
@@ -308,7 +316,7 @@ def _common_attributes(gpu: GpuFacts) -> dict[str, DeviceAttribute]:
         "resource.kubernetes.io/pcieRoot": _text(gpu.pcie_root) if gpu.pcie_root else None,
         "resource.kubernetes.io/numaNode": DeviceAttribute(int_=gpu.numa_node) if gpu.numa_node is not None else None,
     }
-    return {name: attribute for name, attribute in known.items() if attribute}
+    return {name: attribute for name, attribute in known.items() if attribute} | around(gpu.surroundings)
 
 
 def _text(text: str) -> DeviceAttribute:

@@ -19,6 +19,7 @@ import structlog
 from dra.errors import DraError
 from dra.kube.client import KubeClient
 from dra.kube.errors import KubeError
+from dra.names import ClaimUID
 from nodedriver import logs
 from nodedriver.checkpoint import CheckpointError
 from nodedriver.claimspecs import ClaimSpecs, NodePaths
@@ -40,6 +41,7 @@ from nodedriver.mps import MpsClient
 from nodedriver.nvml import Nvml
 from nodedriver.observing.door import listening
 from nodedriver.observing.pages import Watched
+from nodedriver.physicalgpus import PhysicalGpus, Sources
 from nodedriver.plan import PlanRules
 from nodedriver.ports import GpuError, MpsError
 from nodedriver.prepared import PreparedClaims
@@ -103,25 +105,34 @@ def _run_driver(config: Config) -> None:
         rules = InventoryRules(config.driver_name, config.time_slices)
         build = partial(take_inventory, rules, facts, ranks, taints=_taints(config.driver_name, unclean, health))
         statuses = StatusWriter(config.driver_name, cluster, prepared.read)
+        publisher = Publisher(cluster, driver_name=config.driver_name, node_name=config.node_name)
+        records = build().records
+        sources = Sources(gpus.facts, prepared.read, lambda: publisher.published, records)
+        cards = PhysicalGpus(cluster, sources, facts, driver_name=config.driver_name, node_name=config.node_name)
+
+        def held(uids: Iterable[ClaimUID]) -> None:
+            statuses.wish(uids)
+            cards.nudge()
+
         parts = Parts(
             cluster=cluster,
-            records=build().records,
+            records=records,
             rules=_plan_rules(config),
             locks=locks,
             prepared=prepared,
             hands=hands,
-            statuses=statuses.wish,
+            statuses=held,
         )
-        publisher = Publisher(cluster, driver_name=config.driver_name, node_name=config.node_name)
         endpoints = Endpoints(config.driver_name, config.dra_socket, config.registration_socket)
         watched = _watched(config, parts, publisher, endpoints)
         rounds = Rounds(Reconciler(parts, specs).look, seconds=LOOK_SECONDS)
-        with _running(statuses), _running(rounds), _published(publisher, build) as publish:
+        with _running(statuses), _running(rounds), _published(publisher, build) as publish, _running(cards):
             streams = HealthStreams(config.node_name, partial(_healths, parts.records.values(), health))
 
             def changed() -> None:
                 streams.wake()
                 publish()
+                cards.nudge()
 
             monitor = Monitor(health, gpus.events(ranks), gpus.look, changed).watch([gpu.pci_address for gpu in facts])
             with _running(monitor), listening(config.http_address, config.http_port, watched):
@@ -186,7 +197,7 @@ def _node_paths(config: Config) -> NodePaths:
 
 
 @contextmanager
-def _running(thread: StatusWriter | Publisher | Rounds | Monitor) -> Iterator[None]:
+def _running(thread: StatusWriter | Publisher | Rounds | Monitor | PhysicalGpus) -> Iterator[None]:
     thread.start()
     try:
         yield

@@ -13,6 +13,7 @@ from nodedriver import sysfs
 from nodedriver.facts import ComputeMode, GpuFacts, GpuUUID, MigModeChange, MigPlacement, MigProfileFacts, PciAddress
 from nodedriver.nvml import mig
 from nodedriver.nvml.calls import ABSENT, Card, Handle, ask
+from nodedriver.surroundings import surroundings
 
 _MIB = 2**20
 _ARCHITECTURES = {
@@ -32,8 +33,7 @@ def card_at(index: int) -> Card:
 
 def card_of(handle: Handle) -> Card:
     """The card of a handle that NVML gave."""
-    bus_id = _text(ask("GPU", pynvml.nvmlDeviceGetPciInfo, handle).busId)
-    return Card(_pci_address(bus_id), handle)
+    return Card(address_of(ask("GPU", pynvml.nvmlDeviceGetPciInfo, handle)), handle)
 
 
 def card_by_address(gpu: PciAddress) -> Card:
@@ -63,12 +63,13 @@ def read(card: Card, sys_root: Path) -> GpuFacts:
         compute_mode=ComputeMode(card.ask(pynvml.nvmlDeviceGetComputeMode, card.handle)),
         profiles=profiles,
         instances=tuple(mig.instance_facts(card, instance) for instance in mig.instances(card)),
+        surroundings=surroundings(sys_root, card.address),
     )
 
 
-def _pci_address(bus_id: str) -> PciAddress:
+def address_of(info: Any) -> PciAddress:
     """NVML's `00000000:65:00.0` as sysfs writes it; a domain beyond four digits keeps them all."""
-    domain, _, rest = bus_id.lower().partition(":")
+    domain, _, rest = _text(info.busId).lower().partition(":")
     return PciAddress(f"{int(domain, 16):04x}:{rest}")
 
 

@@ -11,6 +11,7 @@ import ctypes
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +20,7 @@ import structlog
 
 from nodedriver.facts import ComputeMode, GpuFacts, MigInstanceFacts, MigPlacement, PciAddress
 from nodedriver.health.ailments import CardLook
-from nodedriver.nvml import cards, mig
+from nodedriver.nvml import cards, links, mig
 from nodedriver.nvml.calls import Card, ask
 from nodedriver.nvml.events import EventSet, look
 from nodedriver.nvml.patience import SECONDS, Patience
@@ -42,6 +43,7 @@ class Nvml:
         if library and pynvml.nvmlLib is None:
             pynvml.nvmlLib = ctypes.CDLL(str(library))
         self._sys_root = sys_root
+        self._links: dict[PciAddress, frozenset[PciAddress]] = {}
         self._patience = Patience(patience)
         self._patience.ask("NVML", lambda: ask("NVML", pynvml.nvmlInitWithFlags, pynvml.NVML_INIT_FLAG_NO_GPUS))
 
@@ -60,9 +62,20 @@ class Nvml:
         for index in range(count):
             try:
                 found.append(self.facts_of(self._patience.ask(f"GPU {index}", partial(_address_at, index))))
-            except GpuError:
-                log.exception("GPU left out", index=index)
-        return tuple(sorted(found, key=lambda gpu: gpu.pci_address))
+            except GpuError as error:
+                log.warning("GPU left out", index=index, error=str(error))
+        cliques = links.cliques({gpu.pci_address: self._links_of(gpu.pci_address) for gpu in found})
+        return tuple(
+            _in_clique(gpu, cliques.get(gpu.pci_address)) for gpu in sorted(found, key=lambda gpu: gpu.pci_address)
+        )
+
+    def _links_of(self, gpu: PciAddress) -> frozenset[PciAddress]:
+        """Read once a card; without an answer it is in no clique until the next look."""
+        try:
+            self._links[gpu] = self._links.get(gpu) or self._on(gpu, links.far_ends)
+        except GpuError as error:
+            log.warning("NVLink not read", error=str(error))
+        return self._links.get(gpu, frozenset())
 
     def facts_of(self, gpu: PciAddress) -> GpuFacts:
         """The GPU as it is now (see `Gpus`)."""
@@ -138,3 +151,7 @@ def _address_at(index: int) -> PciAddress:
     """Indexes move when a card leaves; only the PCI address stays."""
     with SESSION.used():
         return cards.card_at(index).address
+
+
+def _in_clique(gpu: GpuFacts, clique: PciAddress | None) -> GpuFacts:
+    return replace(gpu, surroundings=replace(gpu.surroundings, nvlink_clique=clique))

@@ -60,6 +60,7 @@ class CardGroup:
     compute_capability: tuple[int, int] = (0, 0)
     total_memory_mib: int = 0
     pci_device_id: int = 0
+    nvlink: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +129,7 @@ def _gpu(group: CardGroup, place: int, index: int, seed: str) -> Gpu:
         pci_device_id=model.pci_device_ids[0] if model else group.pci_device_id,
         pcie_root=f"pci0000:{int(group.buses[place], 16) - 1:02x}",
         numa_node=group.numa_node,
+        nvlink=group.nvlink,
     )
 
 

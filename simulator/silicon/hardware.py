@@ -96,6 +96,7 @@ class Process:
 class Gpu:
     """One card. `compute_capability` is major, minor; `timeslice` is 0 default, 1 short, 2 medium, 3 long.
 
+    `nvlink` is the PCI address at the far end of each link.
     `recovery_action` is nvmlGpuRecoveryAction (0: none); a `lost` card has fallen off the bus and answers nothing; one
     that `resets_to_switch` its MIG mode asks for a reset although its model does not.
     """
@@ -113,6 +114,7 @@ class Gpu:
     pci_device_id: int
     pcie_root: str
     numa_node: int
+    nvlink: tuple[str, ...] = ()
     mig_current: bool = False
     mig_pending: bool = False
     compute_mode: ComputeMode = ComputeMode.DEFAULT

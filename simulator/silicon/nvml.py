@@ -2,7 +2,7 @@
 
 `install` puts it where pynvml keeps `libnvidia-ml.so.1`, before `nvmlInit`. A function that is not in the tables, or
 that the state calls missing, is so as in an old driver: pynvml answers FUNCTION_NOT_FOUND. What the functions do stands
-in `nvml_system.py`, `nvml_device.py`, `nvml_mig_gpu.py` and `nvml_mig_compute.py`.
+in `nvml_system.py`, `nvml_device.py`, `nvml_links.py`, `nvml_mig_gpu.py` and `nvml_mig_compute.py`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import pynvml
 
-from simulator.silicon import faults, nvml_device, nvml_mig_compute, nvml_mig_gpu, nvml_system
+from simulator.silicon import faults, nvml_device, nvml_links, nvml_mig_compute, nvml_mig_gpu, nvml_system
 from simulator.silicon.handles import Session
 from simulator.silicon.hardware import Injection, NvmlReturn
 from simulator.silicon.rules import Refused
@@ -27,6 +27,7 @@ _POLL = 0.02  # seconds between two looks whether a call still hangs
 FUNCTIONS: dict[str, Call] = {
     **nvml_system.FUNCTIONS,
     **nvml_device.FUNCTIONS,
+    **nvml_links.FUNCTIONS,
     **nvml_mig_gpu.FUNCTIONS,
     **nvml_mig_compute.FUNCTIONS,
 }

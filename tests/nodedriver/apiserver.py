@@ -109,18 +109,21 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_PATCH(self) -> None:
         path, _ = self._target()
+        status = path.endswith("/status")
         path = path.removesuffix("/status")
         document = self._body()
         found = self.store.objects.get(path)
         if any(path.endswith(ending) for ending in self.store.refuse):
             self._refuse(500, "InternalError", "etcd is away")
+        elif found is None and not status:
+            self._answer(201, self.store.put(path, document, "ADDED"))
         elif found is None:
             self._refuse(404, "NotFound", f'"{path}" not found')
         elif document["metadata"].get("uid", found["metadata"]["uid"]) != found["metadata"]["uid"]:
             self._refuse(409, "Conflict", "the uid in the precondition is another one")
         else:
-            status = {**found.get("status", {}), **document["status"]}
-            self._answer(200, self.store.put(path, {**found, "status": status}, "MODIFIED"))
+            changed = {"status": {**found.get("status", {}), **document["status"]}} if status else document
+            self._answer(200, self.store.put(path, {**found, **changed}, "MODIFIED"))
 
     def do_DELETE(self) -> None:
         path, _ = self._target()

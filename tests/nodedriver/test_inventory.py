@@ -15,7 +15,7 @@ from dra.mig.profiles import MODELS
 from dra.names import is_dns_label
 from dra.objects import CapacityRange, CapacityRequestPolicy, Counter, Device, DeviceCapacity, DeviceTaint
 from dra.quantity import parse_quantity
-from nodedriver.facts import DeviceType, GpuFacts, MigModeChange, MigPlacement, PciAddress
+from nodedriver.facts import CardSurroundings, DeviceType, GpuFacts, MigModeChange, MigPlacement, PciAddress, PcieLink
 from nodedriver.inventory import (
     DeviceRecord,
     Inventory,
@@ -308,3 +308,22 @@ def test_api_limits_hold_for_any_fleet(names: list[str], mig_enabled: bool) -> N
         available = by_name[drawn.counter_set]
         for name, counter in drawn.counters.items():
             assert parse_quantity(counter.value) <= parse_quantity(available[name].value)
+
+
+def test_what_is_near_a_card_is_said_by_all_of_its_devices_but_nvlink_by_whole_ones() -> None:
+    near = CardSurroundings(
+        drm_card="card1",
+        drm_render="renderD128",
+        nearest_nic=PciAddress("0000:66:00.0"),
+        nearest_nic_link=PcieLink.SAME_SWITCH,
+        nvlink_clique=PciAddress("0000:18:00.0"),
+    )
+    gpu = replace(card(bus=0x65), surroundings=near)
+    found = take_inventory(InventoryRules(DRIVER, 10), (gpu,), {gpu.pci_address: 0})
+    around = {"nearestNIC": "0000:66:00.0", "nearestNICLink": "PIX", "drmCard": "card1", "drmRender": "renderD128"}
+    for name, device in devices(found).items():
+        told = values(device)
+        assert around.items() <= told.items()
+        assert told.get("nvlinkClique") == (None if "-mig-" in name else "0000:18:00.0")
+        assert len(told) + len(device.capacity) <= 32  # ResourceSliceMaxAttributesAndCapacitiesPerDevice
+        assert max(len(key.rpartition("/")[2]) for key in told) <= 32

@@ -1,0 +1,188 @@
+"""Keeps the PhysicalGPU objects of this node equal to its cards: made, changed only when something changed, removed.
+
+A thread of its own; it never stands in the way of prepare, and what failed is tried again at the next look. A cluster
+without the kind is no fault: the chart's CRD may not be installed.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import structlog
+from msgspec.structs import replace
+
+from dra.errors import DraError
+from dra.kube import requests
+from dra.kube.errors import KubeError, NotFoundError
+from dra.kube.port import Cluster, list_all
+from dra.kube.requests import NODES, PHYSICAL_GPUS
+from dra.objects import (
+    JsonObject,
+    Node,
+    PhysicalGPU,
+    PhysicalGPUSpec,
+    PhysicalGPUStatus,
+    decode,
+    physical_gpu_name,
+    to_json,
+)
+from dra.objects.meta import encode_value
+from dra.slices import SliceContent
+from nodedriver.cardstatus import NodeView, settled, status_of, status_of_gone
+from nodedriver.checkpoint import CheckpointError
+from nodedriver.facts import GpuFacts, PciAddress
+from nodedriver.holding import Checkpoint
+from nodedriver.inventory import DeviceRecord
+from nodedriver.ports import GpuError
+
+_log = structlog.get_logger()
+LOOK_SECONDS = 180.0  # between two looks at the hardware and the node
+STOP_SECONDS = 10.0  # an NVML call that hangs must not hold up the end
+RETRY_SECONDS = 15.0
+LEAST_SECONDS = 5.0  # between two looks at all: many prepares in a row are one change here
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where what is known of the node comes from. `cards` asks the hardware, which takes time; `published` is what the
+    API server has of our slices, `records` what stands behind the names of devices.
+    """
+
+    cards: Callable[[], tuple[GpuFacts, ...]]
+    checkpoint: Callable[[], Checkpoint]
+    published: Callable[[], tuple[SliceContent, ...]]
+    records: Mapping[str, DeviceRecord]
+
+
+class PhysicalGpus:
+    """The objects of one node. `cards` are the cards as they were found at the start."""
+
+    def __init__(
+        self, cluster: Cluster, sources: Sources, cards: tuple[GpuFacts, ...], *, driver_name: str, node_name: str
+    ) -> None:
+        self._cluster = cluster
+        self._sources = sources
+        self._cards = cards
+        self._looked = False
+        self._driver_name = driver_name
+        self._manager = f"{driver_name}-cards"  # field manager
+        self._node_name = node_name
+        self._nudged = threading.Event()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="physical-gpus", daemon=True)
+
+    def start(self) -> None:
+        """Begin with a look."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End after the look that is on its way. The objects stay: the cards do, too."""
+        self._stopping.set()
+        self._nudged.set()
+        self._thread.join(STOP_SECONDS)
+
+    def nudge(self) -> None:
+        """Claims or taints have changed: write that soon. What the hardware says follows at the next look at it."""
+        self._nudged.set()
+
+    def keep(self) -> None:
+        """Compare once and write what differs; KubeError, GpuError or CheckpointError where that can't be done."""
+        view, existing = self.view(), self._list()
+        owner = self._owner()
+        for card in view.cards:
+            name = physical_gpu_name(self._node_name, card.pci_address)
+            self._write(card.pci_address, existing.pop(name, None), status_of(view, card), owner)
+        for left in existing.values():
+            self._write_gone(view, left, owner)
+
+    def view(self) -> NodeView:
+        """What is known now."""
+        return NodeView(
+            driver_name=self._driver_name,
+            pool=self._node_name,
+            cards=self._cards,
+            claims=tuple(self._sources.checkpoint().claims.values()),
+            published=self._sources.published(),
+            records=self._sources.records,
+        )
+
+    def look(self) -> None:
+        """Ask the hardware anew, but for the first time: the start has just done so."""
+        if self._looked:
+            self._cards = self._sources.cards()
+        self._looked = True
+
+    def _run(self) -> None:
+        look_at = 0.0
+        while not self._stopping.is_set():
+            self._nudged.clear()
+            due = time.monotonic() >= look_at
+            look_at = time.monotonic() + LOOK_SECONDS if due else look_at
+            written = self._try(look=due)
+            if self._stopping.wait(LEAST_SECONDS if written else RETRY_SECONDS):
+                return
+            if written:
+                self._nudged.wait(max(0.0, look_at - time.monotonic()))
+
+    def _try(self, *, look: bool) -> bool:
+        """Whether there is nothing to be tried again before something changes."""
+        try:
+            if look:
+                self.look()
+            self.keep()
+        except NotFoundError as error:
+            _log.info("PhysicalGPU objects not written", reason=str(error), next="apply the chart's folder crds")
+        except (KubeError, DraError, GpuError, CheckpointError, OSError) as error:
+            _log.warning("PhysicalGPU objects not written", error=str(error), retry_seconds=RETRY_SECONDS)
+            return False
+        except Exception:  # noqa: BLE001 - a fault of ours must not end the rounds
+            _log.exception("look at the cards met a fault")
+        return True
+
+    def _list(self) -> dict[str, PhysicalGPU]:
+        selector = f"spec.nodeName={self._node_name}"
+        pages = list_all(self._cluster, PHYSICAL_GPUS, field_selector=selector)
+        found = (decode(item, PhysicalGPU) for page in pages for item in page.items)
+        return {each.metadata.name: each for each in found}
+
+    def _owner(self) -> JsonObject:
+        """The Node as it is now, so that the objects go with it."""
+        node = decode(self._cluster.send(requests.get(NODES, self._node_name)), Node)
+        return {"apiVersion": "v1", "kind": "Node", "name": self._node_name, "uid": node.metadata.uid}
+
+    def _write(self, gpu: PciAddress, found: PhysicalGPU | None, status: PhysicalGPUStatus, owner: JsonObject) -> None:
+        """Apply the object when it is not there or another Node's, and the status when it says something else."""
+        name = physical_gpu_name(self._node_name, gpu)
+        last = found.status or PhysicalGPUStatus() if found else PhysicalGPUStatus()
+        wanted = _timed(status, last)
+        uids = [each.uid for each in found.metadata.owner_references] if found else []
+        spec = PhysicalGPUSpec(node_name=self._node_name, pci_address=gpu)
+        if owner["uid"] not in uids:
+            self._apply(name, {"metadata": {"name": name, "ownerReferences": [owner]}, "spec": to_json(spec)})
+        if wanted != last:
+            self._apply(name, {"metadata": {"name": name}, "status": to_json(wanted)}, "status")
+            _log.info("PhysicalGPU written", name=name, mode=wanted.current_state.mode)
+
+    def _write_gone(self, view: NodeView, left: PhysicalGPU, owner: JsonObject) -> None:
+        """A card that is not there: the object stays as long as a claim holds it."""
+        gpu = PciAddress(left.spec.pci_address)
+        status = status_of_gone(view, gpu, left.status or PhysicalGPUStatus())
+        if status is not None:
+            self._write(gpu, left, status, owner)
+            return
+        self._cluster.send(requests.delete(PHYSICAL_GPUS, left.metadata.name, uid=left.metadata.uid))
+        _log.info("PhysicalGPU removed", name=left.metadata.name)
+
+    def _apply(self, name: str, fields: JsonObject, subresource: str = "") -> None:
+        path = requests.path_of(PHYSICAL_GPUS, name=name, subresource=subresource)
+        kind = {"apiVersion": PHYSICAL_GPUS.api_version, "kind": PHYSICAL_GPUS.kind}
+        self._cluster.send(requests.apply(path, encode_value(kind | fields), manager=self._manager))
+
+
+def _timed(status: PhysicalGPUStatus, last: PhysicalGPUStatus) -> PhysicalGPUStatus:
+    now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return replace(status, conditions=settled(status.conditions, last.conditions, now))

@@ -1,0 +1,140 @@
+"""The PhysicalGPU objects that a driver process writes: one a card, changed only when something changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dra.kube.client import KubeClient
+from nodedriver.inventory import InventoryRules, take_inventory
+from nodedriver.physicalgpus import PhysicalGpus, Sources
+from tests.nodedriver.claims import DRIVER, NODE, allocated, given
+from tests.nodedriver.machine import Machine, wait_until
+from tests.nodedriver.node import DriverNode
+
+pytestmark = pytest.mark.programs
+
+CARDS = "/apis/portico.dev/v1alpha1/physicalgpus"
+FIRST = f"{CARDS}/{NODE}-0000-1b-00-0"
+A = "aaaaaaaa-0000-4000-8000-000000000000"
+SECONDS = 60.0
+
+
+def status(node: DriverNode, path: str = FIRST) -> Any:
+    return node.store.objects.get(path, {}).get("status", {})
+
+
+def await_all(node: DriverNode) -> None:
+    wait_until(
+        lambda: [bool(each.get("status")) for each in node.store.under(CARDS)] == [True] * 8, "eight cards", SECONDS
+    )
+
+
+def test_a_driver_tells_of_each_card_and_of_who_holds_it(driver_node: DriverNode) -> None:
+    node = driver_node
+    await_all(node)
+    first = node.store.objects[FIRST]
+    assert first["spec"] == {"nodeName": NODE, "pciAddress": "0000:1b:00.0"}
+    assert first["metadata"]["ownerReferences"] == [
+        {"apiVersion": "v1", "kind": "Node", "name": NODE, "uid": "node-uid"}
+    ]
+    told = first["status"]
+    assert told["capabilities"]["productName"] == "NVIDIA H100 80GB HBM3"
+    assert told["currentState"]["mode"] == "Whole"
+    assert told["currentState"]["kernelDriver"] == "nvidia"
+    assert told["topology"] == {"numaNode": 0, "pcieRoot": "pci0000:1a", "nvlinkClique": "0000:1b:00.0"}
+    assert (told["published"]["driver"], len(told["published"]["devices"])) == (DRIVER, 27)
+
+    claim = node.allocate(allocated(given("gpu-0", 100), uid=A))
+    assert not node.prepare(claim)[A].error
+    wait_until(lambda: "heldBy" in status(node)["currentState"], "the holder", SECONDS)
+    assert status(node)["currentState"]["heldBy"] == [
+        {"namespace": "ml-team", "name": "claim", "uid": A, "devices": ["gpu-0"]}
+    ]
+    node.unprepare(claim)
+    wait_until(lambda: "heldBy" not in status(node)["currentState"], "the holder's end", SECONDS)
+
+
+def test_a_restart_writes_nothing_anew(driver_node: DriverNode) -> None:
+    node = driver_node
+    await_all(node)
+    before = {each["metadata"]["name"]: each["metadata"]["resourceVersion"] for each in node.store.under(CARDS)}
+    assert node.terminate("driver") == 0
+    seen = len(node.store.requests)
+    node.start("driver")
+    wait_until(lambda: ("GET", CARDS) in node.store.requests[seen:], "the next look", SECONDS)
+    claim = node.allocate(allocated(given("gpu-7", 100), uid=A))
+    node.prepare(claim)
+    last = f"{NODE}-0000-df-00-0"
+    wait_until(lambda: "heldBy" in status(node, f"{CARDS}/{last}")["currentState"], "a change", SECONDS)
+    after = {each["metadata"]["name"]: each["metadata"]["resourceVersion"] for each in node.store.under(CARDS)}
+    assert {name for name in before if before[name] != after[name]} == {last}
+
+
+@pytest.fixture
+def keeper(machine: Machine) -> PhysicalGpus:
+    """In this process, so that each look is the test's own."""
+    facts = machine.gpus.facts()
+    ranks = {gpu.pci_address: rank for rank, gpu in enumerate(facts)}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE, "uid": "node-uid"}}
+    machine.store.put(f"/api/v1/nodes/{NODE}", node, "ADDED")
+    inventory = take_inventory(InventoryRules(DRIVER), facts, ranks)
+    sources = Sources(machine.gpus.facts, machine.prepared.read, lambda: inventory.slices, inventory.records)
+    client = KubeClient.of_node(str(machine.folder / "kubeconfig"))
+    made = PhysicalGpus(client, sources, facts, driver_name=DRIVER, node_name=NODE)
+    made.look()
+    made.keep()
+    return made
+
+
+def test_an_object_that_others_removed_or_changed_is_put_right(machine: Machine, keeper: PhysicalGpus) -> None:
+    told = machine.store.objects[FIRST]["status"]
+    machine.store.put(FIRST, machine.store.objects[FIRST], "DELETED")
+    keeper.keep()
+    made = machine.store.objects[FIRST]
+    machine.store.put(FIRST, {**made, "status": {**made["status"], "currentState": {"mode": "VFIO"}}}, "MODIFIED")
+    keeper.keep()
+    now = machine.store.objects[FIRST]["status"]
+    assert (now["currentState"], now["capabilities"]) == (told["currentState"], told["capabilities"])
+
+
+def test_another_node_of_the_same_name_becomes_the_owner(machine: Machine, keeper: PhysicalGpus) -> None:
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE, "uid": "new-uid"}}
+    machine.store.put(f"/api/v1/nodes/{NODE}", node, "MODIFIED")
+    keeper.keep()
+    owners = {each["uid"] for card in machine.store.under(CARDS) for each in card["metadata"]["ownerReferences"]}
+    assert owners == {"new-uid"}
+
+
+def test_the_mode_follows_the_hardware_at_the_next_look(machine: Machine, keeper: PhysicalGpus) -> None:
+    gpu = machine.gpus.facts()[0]
+    profile = next(each for each in gpu.profiles if each.name == "3g.40gb")
+    machine.gpus.enter_mig(gpu.pci_address)
+    machine.gpus.create_mig(gpu.pci_address, profile.placements[1])
+    keeper.look()
+    keeper.keep()
+    state = machine.store.objects[FIRST]["status"]["currentState"]
+    assert (state["mode"], state["migInstances"]) == ("MIG", ["3g.40gb@4"])
+
+
+def test_a_card_that_went_stays_while_it_is_held_and_goes_then(machine: Machine, keeper: PhysicalGpus) -> None:
+    ref = machine.allocate(allocated(given("gpu-0", 100), uid=A))
+    machine.driver.prepare(ref)
+    lost = machine.state.read().gpus[0].pci_address
+    machine.state.change_gpu(lost, lambda gpu: (_lost(gpu), None))
+    keeper.look()
+    keeper.keep()
+    conditions = {each["type"]: each for each in machine.store.objects[FIRST]["status"]["conditions"]}
+    assert conditions["Present"]["status"] == "False"
+    assert "ml-team/claim" in conditions["Present"]["message"]
+
+    machine.prepared.drop(ref.uid)
+    keeper.keep()
+    assert FIRST not in machine.store.objects
+    assert len(machine.store.under(CARDS)) == 7
+
+
+def _lost(gpu: Any) -> Any:
+    return replace(gpu, lost=True)
