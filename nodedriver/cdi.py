@@ -13,6 +13,7 @@ import msgspec
 from dra.names import ClaimUID
 from dra.objects import JsonObject
 from nodedriver.facts import DeviceNode
+from nodedriver.ports import CLAIM_VARIABLE
 
 # The lowest version that covers what is used here: names that start with a digit, as claim uids do, came with 0.5.0,
 # annotations with 0.6.0.
@@ -36,11 +37,12 @@ class Mount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MpsEdits:
-    """How a container reaches its MPS daemon, and the limits of its share, memory in bytes (None: no limit of ours).
+    """How a container of that claim reaches its MPS daemon, and the limits of its share, memory in bytes (None: none).
 
     Clients and server share memory through `shared_memory`, a folder of the node; None where there is none.
     """
 
+    claim: ClaimUID
     pipe_directory: str
     shared_memory: str | None = None
     thread_percentage: int | None = None
@@ -129,7 +131,7 @@ def _mps_environment(mps: MpsEdits) -> list[str]:
 
     The daemon serves one device, so its ordinal is 0.
     """
-    environment = [f"CUDA_MPS_PIPE_DIRECTORY={MPS_PIPE_DIRECTORY}"]
+    environment = [f"CUDA_MPS_PIPE_DIRECTORY={MPS_PIPE_DIRECTORY}", f"{CLAIM_VARIABLE}={mps.claim}"]
     if mps.thread_percentage is not None:
         environment.append(f"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE={mps.thread_percentage}")
     if mps.memory_limit is not None:

@@ -70,7 +70,7 @@ class ClaimSpecs:
             CdiDevice(
                 name=device_name(claim.uid, device.device, device.device_request),
                 nodes=self._nodes(device),
-                mps=_mps(device.mps, daemons[device.uuid]) if device.mps else None,
+                mps=_mps(claim.uid, device.mps, daemons[device.uuid]) if device.mps else None,
             )
             for device in claim.devices
         ]
@@ -130,8 +130,9 @@ def _note(claim: PreparedClaim) -> str:
     return msgspec.json.encode(replace(claim, state=ClaimState.COMPLETED, prepared_at=None)).decode()
 
 
-def _mps(limits: MpsLimits, daemon: MpsDaemonStatus) -> MpsEdits:
+def _mps(claim: ClaimUID, limits: MpsLimits, daemon: MpsDaemonStatus) -> MpsEdits:
     return MpsEdits(
+        claim=claim,
         pipe_directory=daemon.pipe_directory,
         shared_memory=daemon.shared_memory,
         thread_percentage=limits.thread_percentage,

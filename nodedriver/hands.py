@@ -24,6 +24,7 @@ from nodedriver.ports import GpuError, Gpus, Mps, MpsDaemonStatus, TimeSlices
 from nodedriver.prepared import PreparedClaims
 from nodedriver.sharing import daemon_spec
 from nodedriver.steps import (
+    EndClients,
     EnterMode,
     MakeInstance,
     Others,
@@ -119,6 +120,8 @@ class Hands:
                 self._specs.write(work.claim, work.daemons)
             case RemoveSpec():
                 self._specs.remove(work.claim.uid)
+            case EndClients(uuid):
+                self._mps.end_clients(uuid, work.claim.uid)
             case StopDaemon(uuid):
                 self._mps.remove(uuid)
             case _:

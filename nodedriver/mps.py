@@ -10,8 +10,9 @@ from pathlib import Path
 
 import msgspec
 
+from dra.names import ClaimUID
 from nodedriver.deadline import seconds_left
-from nodedriver.ports import MpsDaemonSpec, MpsDaemonStatus, MpsError
+from nodedriver.ports import MpsDaemonSpec, MpsDaemonStatus, MpsError, MpsReports
 
 _LEAST = 0.05  # seconds: 0 would mean not to wait at all (socket.settimeout)
 
@@ -28,17 +29,32 @@ class Remove(msgspec.Struct, frozen=True, tag="remove"):
     device: str
 
 
+class EndClients(msgspec.Struct, frozen=True, tag="end-clients"):
+    """End the clients of that device's daemon that are of that claim; answered when they have gone."""
+
+    device: str
+    claim: ClaimUID
+
+
+class Watch(msgspec.Struct, frozen=True, tag="watch"):
+    """Answered by how all daemons are, once that is another revision or the time is over."""
+
+    revision: int
+    seconds: float
+
+
 class List(msgspec.Struct, frozen=True, tag="list"):
     """Answered by the status of every daemon."""
 
 
-type MpsRequest = Ensure | Remove | List
+type MpsRequest = Ensure | Remove | EndClients | List | Watch
 
 
 class MpsAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the supervisor says: daemons, or why not."""
 
     daemons: tuple[MpsDaemonStatus, ...] = ()
+    reports: MpsReports = MpsReports()
     error: str = ""
 
 
@@ -58,13 +74,21 @@ class MpsClient:
         """See `Mps`."""
         self._ask(Remove(device))
 
+    def end_clients(self, device: str, claim: ClaimUID) -> None:
+        """See `Mps`."""
+        self._ask(EndClients(device, claim))
+
     def list(self) -> tuple[MpsDaemonStatus, ...]:
         """See `Mps`."""
         return self._ask(List()).daemons
 
-    def _ask(self, request: MpsRequest) -> MpsAnswer:
+    def watch(self, revision: int, seconds: float) -> MpsReports:
+        """See `Mps`."""
+        return self._ask(Watch(revision, seconds), wait=seconds).reports
+
+    def _ask(self, request: MpsRequest, *, wait: float = 0) -> MpsAnswer:
         try:
-            line = self._exchange(msgspec.json.encode(request) + b"\n")
+            line = self._exchange(msgspec.json.encode(request) + b"\n", self._timeout + wait)
             answer = msgspec.json.decode(line, type=MpsAnswer)
         except (OSError, msgspec.MsgspecError) as error:
             raise MpsError(
@@ -75,9 +99,9 @@ class MpsClient:
             raise MpsError(answer.error)
         return answer
 
-    def _exchange(self, line: bytes) -> bytes:
+    def _exchange(self, line: bytes, timeout: float) -> bytes:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(max(seconds_left(self._timeout), _LEAST))
+            connection.settimeout(max(seconds_left(timeout), _LEAST))
             connection.connect(str(self._path))
             connection.sendall(line)
             with connection.makefile("rb") as answer:

@@ -7,8 +7,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from dra.names import ClaimUID
 from nodedriver.facts import ComputeMode, GpuFacts, MigInstanceFacts, MigPlacement, PciAddress
 from nodedriver.gpuconfig import Interval
+
+CLAIM_VARIABLE = "PORTICO_RESOURCE_CLAIM"  # in the environment of MPS clients: the uid of the claim that they are of
 
 
 class GpuError(Exception):
@@ -130,6 +133,31 @@ class MpsDaemonStatus:
     clients: tuple[int, ...] = field(default=())
 
 
+class MpsState(StrEnum):
+    """How a control daemon is, by the supervisor's last look."""
+
+    READY = "ready"  # it answers, its server is active, and its limits were read back
+    FAULT = "fault"  # a client met a fatal fault: its server takes no new clients until the old ones have gone
+    DOWN = "down"  # it or its server ended, or it does not answer; what ended is started again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MpsReport:
+    """How the daemon of that device is. `reason` says why it is not ready."""
+
+    device: str
+    state: MpsState = MpsState.READY
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MpsReports:
+    """All daemons that should run. `revision` names this state of things to the next `Mps.watch`."""
+
+    revision: int = 0
+    daemons: tuple[MpsReport, ...] = ()
+
+
 class Mps(Protocol):
     """The MPS supervisor (`nodedriver.mpsd`, a process of its own). All methods raise MpsError, and no others."""
 
@@ -139,5 +167,15 @@ class Mps(Protocol):
     def remove(self, device: str) -> None:
         """Stop the daemon of that device and remove its folders. Absent counts as done."""
 
+    def end_clients(self, device: str, claim: ClaimUID) -> None:
+        """End the clients of that device's daemon which belong to that claim; those of other claims live on.
+
+        A client belongs to the claim whose uid stands in its environment (`CLAIM_VARIABLE`). No daemon, or no such
+        client, counts as done.
+        """
+
     def list(self) -> tuple[MpsDaemonStatus, ...]:
-        """Every daemon that runs now."""
+        """Every daemon that runs and answers now."""
+
+    def watch(self, revision: int, seconds: float) -> MpsReports:
+        """How all daemons are, as soon as that is not the given revision, or when the time is over."""

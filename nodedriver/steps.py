@@ -75,6 +75,13 @@ class RunDaemon:
 
 
 @dataclass(frozen=True, slots=True)
+class EndClients:
+    """The MPS daemon of that UUID has no client of the claim any more."""
+
+    uuid: str
+
+
+@dataclass(frozen=True, slots=True)
 class StopDaemon:
     """No MPS daemon serves the device of this UUID."""
 
@@ -93,7 +100,7 @@ class RemoveSpec:
 
 type Step = (
     EnterMode | SettleMode | MakeInstance | RemoveInstance | SetComputeMode | SetTimeSlice
-    | RunDaemon | StopDaemon | WriteSpec | RemoveSpec
+    | RunDaemon | EndClients | StopDaemon | WriteSpec | RemoveSpec
 )  # fmt: skip
 
 
@@ -141,7 +148,11 @@ def _undo_daemon(index: int, device: PreparedDevice, others: Others) -> Iterator
     if device.mps is None or not device.uuid:
         return
     left = tuple(limits_of(sharers(device, others)))
-    yield RunDaemon(index, left) if left else StopDaemon(device.uuid)
+    if not left:
+        yield StopDaemon(device.uuid)
+        return
+    yield EndClients(device.uuid)
+    yield RunDaemon(index, left)
 
 
 def _undo_settings(device: PreparedDevice, others: Others) -> Iterator[Step]:

@@ -26,7 +26,10 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ailment:
-    """One thing that is wrong. `code` is the XID; `since` is RFC 3339; `placement` None concerns the whole card."""
+    """One thing that is wrong. `code` is the XID; `since` is RFC 3339; `placement` None concerns the whole card.
+
+    `state` is how the MPS daemon is, for a fault of one.
+    """
 
     gpu: PciAddress
     cause: Cause
@@ -34,11 +37,12 @@ class Ailment:
     since: str
     code: int = 0
     placement: MigPlacement | None = None
+    state: str = ""
 
     @property
     def value(self) -> str:
-        """The taint's value, a label value: the XID's number, else what it asks for."""
-        return str(self.code) if self.cause is Cause.XID else self.severity.value
+        """The taint's value, a label value: the XID's number, the daemon's state, else what it asks for."""
+        return str(self.code) if self.cause is Cause.XID else self.state or self.severity.value
 
     def __str__(self) -> str:
         what = f"XID {self.code} ({name_of(self.code) or 'unknown'})" if self.cause is Cause.XID else self.cause.value
@@ -97,6 +101,14 @@ class Ailments:
         known = any(replace(each, since="") == replace(ailment, since="") for each in self.found)
         return self if known else replace(self, found=(*self.found, ailment))
 
+    def with_daemons(self, faults: Iterable[Ailment]) -> Ailments:
+        """With exactly these faults of MPS daemons; one that was known keeps its first time."""
+        known = {replace(each, since="") for each in self.found if each.cause is Cause.MPS}
+        wanted = {replace(each, since=""): each for each in faults}
+        kept = [each for each in self.found if each.cause is not Cause.MPS or replace(each, since="") in wanted]
+        new = [each for key, each in wanted.items() if key not in known]
+        return self if not new and len(kept) == len(self.found) else replace(self, found=(*kept, *new))
+
     def after_look(self, gpu: PciAddress, look: CardLook, now: str) -> Ailments:
         """What is left after a look at the card: what it recovered from is gone, what it lost is new.
 
@@ -120,7 +132,7 @@ class Ailments:
 
 _OFF_THE_BUS = 79
 _BY_ACTION = {0: None, 1: Severity.RESET, 2: Severity.NODE, 3: Severity.RESET, 4: Severity.RESET, 6: Severity.RESET}
-_ORDER = (Severity.APPLICATION, Severity.INFORMATION, Severity.RESET, Severity.NODE)
+_ORDER = (Severity.APPLICATION, Severity.INFORMATION, Severity.DAEMON, Severity.RESET, Severity.NODE)
 
 
 def severity_of_action(action: int) -> Severity:
@@ -156,6 +168,8 @@ def _effect(severity: Severity, policy: Policy) -> str:
 def _is_over(ailment: Ailment, look: CardLook) -> bool:
     if ailment.placement is not None and ailment.placement not in look.placements:
         return True
+    if ailment.cause is Cause.MPS:
+        return False  # the supervisor knows
     if ailment.cause is Cause.LOST:
         return True  # it answers
     return look.recovery is Severity.INFORMATION and ailment.severity is not Severity.INFORMATION

@@ -28,7 +28,7 @@ class DeviceHealth:
 
 
 def health_of(device: str, ailments: Sequence[Ailment]) -> DeviceHealth:
-    """Unhealthy is a device whose card must be reset or serviced; unknown one whose errors can't be heard.
+    """Unhealthy is a device whose card must be reset or serviced, or whose MPS daemon is not ready; unknown one whose errors can't be heard.
 
     A notice that asks for nothing leaves it healthy; the message says all that is known in each case.
     """
@@ -37,7 +37,7 @@ def health_of(device: str, ailments: Sequence[Ailment]) -> DeviceHealth:
 
 
 def _wellness(ailments: Sequence[Ailment]) -> Wellness:
-    if any(each.severity in (Severity.RESET, Severity.NODE) for each in ailments):
+    if any(each.severity in (Severity.DAEMON, Severity.RESET, Severity.NODE) for each in ailments):
         return Wellness.UNHEALTHY
     if any(each.cause is Cause.UNMONITORED for each in ailments):
         return Wellness.UNKNOWN

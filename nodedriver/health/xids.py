@@ -14,6 +14,7 @@ class Severity(StrEnum):
     """What has to happen before the card can be trusted again."""
 
     APPLICATION = "application"  # the process restarts; the card is fine
+    DAEMON = "daemon"  # the MPS daemon recovers or is started again; the card is fine
     INFORMATION = "information"  # nothing now; an administrator should know
     RESET = "reset"
     NODE = "node"  # the node restarts, or somebody opens it

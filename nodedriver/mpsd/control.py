@@ -79,7 +79,7 @@ class Control:
         percentage = spec.thread_percentage or WHOLE
         limit = self._memory_to_set(spec)
         self._set(f"set_default_active_thread_percentage {percentage}", "set_default_device_pinned_mem_limit", limit)
-        servers = self._servers()
+        servers = self.servers()
         if not servers:
             # A card in EXCLUSIVE_PROCESS mode is closed to who avoids us only once a server holds it; the first client
             # would start one, but it may not be the first to come. With -M this one serves every user.
@@ -98,8 +98,24 @@ class Control:
             shared_memory=None if self._doors.shared_memory is None else str(self._doors.shared_memory),
             thread_percentage=self._percentage(),
             memory_limit=self._memory_limit(),
-            clients=tuple(client for server in self._servers() for client in self._clients(server)),
+            clients=tuple(client for _, client in self.clients()),
         )
+
+    def servers(self) -> list[int]:
+        """The process ids of its servers."""
+        return self._numbers("get_server_list")
+
+    def is_at_fault(self, server: int) -> bool:
+        """Whether a client of that server met a fatal fault, and the server waits for its old clients to go."""
+        return "FAULT" in self._run(f"get_server_status {server}").upper()
+
+    def terminate(self, server: int, client: int) -> None:
+        """Destroy a client's contexts in good order; its process stays. MpsError where that fails, or it has gone."""
+        self._run(f"terminate_client {server} {client}")
+
+    def clients(self) -> list[tuple[int, int]]:
+        """Server and client, by their process ids, of every client."""
+        return [(server, client) for server in self.servers() for client in self._clients(server)]
 
     def quit(self, seconds: int) -> None:
         """End the daemon and its servers; clients have so many seconds to go by themselves."""
@@ -143,9 +159,6 @@ class Control:
             raise self._odd(answer)
         limit = int(match[1]) * _UNITS[match[2]]
         return limit if 0 < limit < _UNLIMITED else None
-
-    def _servers(self) -> list[int]:
-        return self._numbers("get_server_list")
 
     def _clients(self, server: int) -> list[int]:
         return self._numbers(f"get_client_list {server}")

@@ -13,15 +13,17 @@ import subprocess
 import time
 from pathlib import Path
 
+from nodedriver.mpsd import clients
 from nodedriver.mpsd.control import Control, Doors, Program
-from nodedriver.mpsd.record import Places, ProcessId, Record, boot_id, start_time
+from nodedriver.mpsd.record import Places, ProcessId, Record, boot_id, start_time, wait_for_any
 from nodedriver.mpsd.sharedmemory import with_shared_memory
-from nodedriver.ports import MpsDaemonSpec, MpsDaemonStatus, MpsError
+from nodedriver.ports import MpsDaemonSpec, MpsDaemonStatus, MpsError, MpsReport, MpsState
 
 _START_TIMEOUT = 10.0  # seconds until a daemon takes commands
 _POLL = 0.05
 _QUIT_SECONDS = 2  # for clients that are still there
 _KILL_SECONDS = 5.0
+SERVER_ENDED = "its server ended"
 _OUTPUT_TAIL = 500  # characters of the daemon's last words in an error
 
 
@@ -37,6 +39,7 @@ class Daemon:
         self._control = Control(program, Doors(places.pipe, places.shared_memory if isolated else None), device)
         self._process: ProcessId | None = None
         self._child: subprocess.Popen[bytes] | None = None
+        self._servers: tuple[ProcessId, ...] = ()  # as the last look found them
 
     def is_alive(self) -> bool:
         """Whether its process runs."""
@@ -71,6 +74,37 @@ class Daemon:
         """What the daemon says of itself."""
         return self._control.status()
 
+    def look(self) -> MpsReport:
+        """How it is now: by its process, and asked of the daemon itself."""
+        self._servers = ()
+        if not self.is_alive():
+            return self.report(MpsState.DOWN, "the control daemon ended")
+        try:
+            servers = self._control.servers()
+            self._servers = tuple(ProcessId(pid, started) for pid in servers if (started := start_time(pid)))
+            if not self._servers:
+                return self.report(MpsState.DOWN, SERVER_ENDED)
+            if any(self._control.is_at_fault(server) for server in servers):
+                return self.report(MpsState.FAULT, "a client met a fatal fault; new ones wait until the old have gone")
+        except MpsError as error:
+            return self.report(MpsState.DOWN, str(error))
+        return self.report()
+
+    def report(self, state: MpsState = MpsState.READY, reason: str = "") -> MpsReport:
+        """What to say of this daemon."""
+        return MpsReport(device=self.device, state=state, reason=reason)
+
+    def end_clients(self, claim: str) -> None:
+        """End the clients of that claim: through the daemon, and killed where they stay. MpsError where that fails."""
+        if self.is_alive():
+            for server, client in self._control.clients():
+                if clients.is_of(client, claim):
+                    self._end_client(server, client)
+
+    def wait_for_end(self, seconds: float) -> None:
+        """Wait until the process or one of its servers has ended, at most so long."""
+        wait_for_any([each for each in (self._process, *self._servers) if each], seconds)
+
     def wait(self) -> None:
         """Wait until the process has ended."""
         if self._process is not None:
@@ -92,6 +126,13 @@ class Daemon:
         """Remove the folder, with record, pipes and logs; absent is fine."""
         with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(self._places.folder)
+
+    def _end_client(self, server: int, client: int) -> None:
+        """Its contexts go in good order first: who is killed within a kernel may take others along (MPS, "Faults")."""
+        with contextlib.suppress(MpsError):  # it may have gone meanwhile; whether it has is asked below
+            self._control.terminate(server, client)
+        if (server, client) in self._control.clients() and not clients.kill(client, _KILL_SECONDS):
+            raise MpsError(f"the MPS daemon of {self.device} still has client {client}, which does not end when killed")
 
     def _send(self, number: signal.Signals) -> None:
         if self._process is not None:

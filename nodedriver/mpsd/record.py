@@ -11,7 +11,7 @@ import hashlib
 import os
 import select
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +20,7 @@ import msgspec
 from nodedriver.files import write_atomically
 from nodedriver.ports import MpsDaemonSpec
 
-_PROC = Path("/proc")  # this machine's own: the processes are ours, whatever root the node's facts are read from
+PROC = Path("/proc")  # this machine's own: the processes are ours, whatever root the node's facts are read from
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class ProcessId:
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until the process has ended, at most so long; whether it has."""
-        with self._pidfd() as descriptor:
+        with self.descriptor() as descriptor:
             if descriptor is None:
                 return True
             poll = select.poll()
@@ -45,12 +45,12 @@ class ProcessId:
 
     def send(self, number: signal.Signals) -> None:
         """Send a signal to this process and to no other that has its pid by now; one that has ended is fine."""
-        with self._pidfd() as descriptor:
+        with self.descriptor() as descriptor:
             if descriptor is not None:
                 signal.pidfd_send_signal(descriptor, number)
 
     @contextlib.contextmanager
-    def _pidfd(self) -> Iterator[int | None]:
+    def descriptor(self) -> Iterator[int | None]:
         """A descriptor that stays with the process, checked after opening; None when it has ended."""
         try:
             descriptor = os.pidfd_open(self.pid)
@@ -61,6 +61,18 @@ class ProcessId:
             yield descriptor if self.is_alive() else None
         finally:
             os.close(descriptor)
+
+
+def wait_for_any(processes: Iterable[ProcessId], seconds: float) -> None:
+    """Wait until one of these processes has ended, at most so long."""
+    with contextlib.ExitStack() as stack:
+        descriptors = [stack.enter_context(process.descriptor()) for process in processes]
+        poll = select.poll()
+        for descriptor in descriptors:
+            if descriptor is None:
+                return
+            poll.register(descriptor, select.POLLIN)
+        poll.poll(seconds * 1000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +132,12 @@ def all_places(mps_dir: Path) -> Iterator[Places]:
 
 def boot_id() -> str:
     """This boot of the machine; MIG devices and processes do not outlive it."""
-    return (_PROC / "sys/kernel/random/boot_id").read_text().strip()
+    return (PROC / "sys/kernel/random/boot_id").read_text().strip()
 
 
 def start_time(pid: int) -> int | None:
     """When that process started, or None when there is none, or only its zombie."""
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        fields = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+        fields = (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
         return None if fields[0] in ("Z", "X") else int(fields[19])
     return None

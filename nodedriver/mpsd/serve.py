@@ -18,7 +18,7 @@ import msgspec
 import structlog
 
 from nodedriver.config import Config, check_sockets
-from nodedriver.mps import Ensure, List, MpsAnswer, MpsRequest, Remove
+from nodedriver.mps import EndClients, Ensure, List, MpsAnswer, MpsRequest, Remove, Watch
 from nodedriver.mpsd.control import find_control_program
 from nodedriver.mpsd.record import places_of
 from nodedriver.mpsd.supervisor import Supervisor
@@ -102,15 +102,23 @@ def _answering(path: Path, supervisor: Supervisor) -> Iterator[None]:
 
 def _answer(line: bytes, supervisor: Supervisor) -> MpsAnswer:
     try:
-        request: MpsRequest = msgspec.json.decode(line, type=Ensure | Remove | List)
-        match request:
-            case Ensure(spec):
-                return MpsAnswer(daemons=(supervisor.ensure(spec),))
-            case Remove(device):
-                supervisor.remove(device)
-                return MpsAnswer()
-            case List():
-                return MpsAnswer(daemons=supervisor.list())
+        return _answer_to(msgspec.json.decode(line, type=Ensure | Remove | EndClients | List | Watch), supervisor)
     except (MpsError, OSError, msgspec.MsgspecError) as error:
         log.warning("MPS request failed", request=line.decode(errors="replace").strip(), error=str(error))
         return MpsAnswer(error=str(error))
+
+
+def _answer_to(request: MpsRequest, supervisor: Supervisor) -> MpsAnswer:
+    match request:
+        case Ensure(spec):
+            return MpsAnswer(daemons=(supervisor.ensure(spec),))
+        case Remove(device):
+            supervisor.remove(device)
+            return MpsAnswer()
+        case EndClients(device, claim):
+            supervisor.end_clients(device, claim)
+            return MpsAnswer()
+        case List():
+            return MpsAnswer(daemons=supervisor.list())
+        case Watch(revision, seconds):
+            return MpsAnswer(reports=supervisor.watch(revision, seconds))

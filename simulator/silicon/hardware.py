@@ -130,12 +130,16 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MpsServer:
-    """One MPS server. Limits are per device UUID, in bytes; they were the daemon's defaults when it started."""
+    """One MPS server. Limits are per device UUID, in bytes; they were the daemon's defaults when it started.
+
+    `faulty`: a client met a fatal fault; the server takes no new clients until the old ones have gone.
+    """
 
     pid: int
     uid: int
     active_thread_percentage: float
     memory_limits: dict[str, int] = field(default_factory=dict)
+    faulty: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

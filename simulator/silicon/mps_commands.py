@@ -35,8 +35,7 @@ def _get_server_list(service: Service) -> str:
 
 
 def _get_server_status(service: Service, pid: str) -> str:
-    _server(service, pid)
-    return "ACTIVE"
+    return "FAULT" if service.is_faulty(_server(service, pid).pid) else "ACTIVE"
 
 
 def _start_server(service: Service, option: str, uid: str) -> str:

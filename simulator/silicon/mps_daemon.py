@@ -203,6 +203,9 @@ class Daemon:
                     self._quit(_NO_TIMEOUT)
                 case ["quit", "-t", seconds]:
                     self._quit(float(seconds))
+                case ["terminate_client", server, client]:
+                    self._terminate(server, client)
+                    return {"output": ""}
                 case _:
                     return {"output": mps_commands.run(self._service, line)}
         except ValueError as error:
@@ -215,6 +218,14 @@ class Daemon:
             self._selector.unregister(self._listener)
             self._listener.close()
         self._deadline = time.monotonic() + seconds
+
+    def _terminate(self, server: str, client: str) -> None:
+        """Take a client's contexts away. Its process stays, and learns of it."""
+        found = [c for c in self._connections if c.client and _is_client(c.client, server, client)]
+        if not found:
+            raise ValueError(f"MPS server {server} has no client {client}.")
+        for connection in found:
+            self._close(connection)
 
     def _connect(self, connection: Connection, message: Message) -> Answer | None:
         try:
@@ -255,6 +266,10 @@ class Daemon:
         self._service.forget_server(pid)
         for connection in [c for c in self._connections if c.client and c.client.context.server_pid == pid]:
             self._close(connection)
+
+
+def _is_client(client: Client, server: str, pid: str) -> bool:
+    return (str(client.context.server_pid), str(client.context.pid)) == (server, pid)
 
 
 def _success(client: Client) -> Answer:

@@ -112,6 +112,10 @@ class Service:
         Raises MustWait, or CudaRefused when it cannot be served.
         """
         server = self._server_for(peer.uid)
+        if self.is_faulty(server.pid):
+            raise CudaRefused(
+                CudaResult.CUDA_ERROR_MPS_SERVER_NOT_READY, f"server {server.pid} recovers from a fault of a client"
+            )
         devices = self.daemon().devices
         name = environment.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
         uuid = resolve_device(name, devices)
@@ -123,6 +127,18 @@ class Service:
         except ValueError as error:
             raise CudaRefused(CudaResult.CUDA_ERROR_INVALID_VALUE, str(error)) from error
         return self._open(peer, server, uuid, limits)
+
+    def is_faulty(self, pid: int) -> bool:
+        """Whether a server still recovers from a fault; once its old clients have gone it does not any more."""
+        (server,) = (server for server in self.daemon().servers if server.pid == pid)
+        if server.faulty and not any(context.server_pid == pid for _, context in self.clients()):
+            self._well_again(server)
+            return False
+        return server.faulty
+
+    def _well_again(self, server: MpsServer) -> None:
+        well = replace(server, faulty=False)
+        self.change(lambda daemon: replace(daemon, servers=tuple(well if s == server else s for s in daemon.servers)))
 
     def _server_for(self, uid: int) -> MpsServer:
         """The running server, or a new one. Outside multi-user mode a server is of one user only."""

@@ -79,6 +79,14 @@ class State:
 
         self.change(on_silicon)
 
+    def fail_mps_servers(self, device: str) -> None:
+        """Let a client of that device's MPS servers meet a fatal fault, which ends the work of all their clients."""
+
+        def on_silicon(silicon: Silicon) -> tuple[Silicon, None]:
+            return replace(silicon, mps_daemons=tuple(_failing(each, device) for each in silicon.mps_daemons)), None
+
+        self.change(on_silicon)
+
     def _write(self, silicon: Silicon) -> None:
         text = msgspec.json.format(msgspec.json.encode(silicon), indent=1)
         aside = self.path.with_name(self.path.name + ".next")
@@ -91,6 +99,12 @@ class State:
         with self.path.with_name(self.path.name + ".lock").open("ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
+
+
+def _failing(daemon: MpsDaemon, device: str) -> MpsDaemon:
+    if device not in daemon.devices:
+        return daemon
+    return replace(daemon, servers=tuple(replace(server, faulty=True) for server in daemon.servers))
 
 
 def with_gpu(silicon: Silicon, gpu: Gpu) -> Silicon:

@@ -38,7 +38,7 @@ def spec_of(*devices: CdiDevice) -> dict[str, Any]:
 
 def whole(**mps: Any) -> CdiDevice:
     name = device_name(UID, "gpu-3", "gpu")
-    return CdiDevice(name=name, nodes=(gpu_node(3),), mps=MpsEdits(**mps) if mps else None)
+    return CdiDevice(name=name, nodes=(gpu_node(3),), mps=MpsEdits(claim=UID, **mps) if mps else None)
 
 
 def test_names() -> None:
@@ -79,6 +79,7 @@ def test_a_share_under_mps() -> None:
     edits = device["containerEdits"]
     assert edits["env"] == [
         "CUDA_MPS_PIPE_DIRECTORY=/tmp/nvidia-mps",
+        f"PORTICO_RESOURCE_CLAIM={UID}",
         "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=25",
         "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=20480M",
     ]
@@ -90,7 +91,7 @@ def test_a_share_under_mps() -> None:
 def test_mps_without_limits_of_ours_and_with_shared_memory() -> None:
     (device,) = spec_of(whole(pipe_directory="/p/pipe", shared_memory="/p/shm"))["devices"]
     edits = device["containerEdits"]
-    assert edits["env"] == ["CUDA_MPS_PIPE_DIRECTORY=/tmp/nvidia-mps"]
+    assert edits["env"] == ["CUDA_MPS_PIPE_DIRECTORY=/tmp/nvidia-mps", f"PORTICO_RESOURCE_CLAIM={UID}"]
     assert [m["containerPath"] for m in edits["mounts"]] == ["/tmp/nvidia-mps", "/dev/shm"]
 
 
@@ -98,7 +99,10 @@ names = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,20}[a-z0-9])?", fullmatch=True)
 nodes = st.builds(DeviceNode, st.just("/dev/nvidia0"), st.integers(1, 4095), st.integers(0, 2**20 - 1))
 limits = st.one_of(st.none(), st.integers(2**20, 2**40))
 edits = st.one_of(
-    st.none(), st.builds(MpsEdits, pipe_directory=st.just("/p"), thread_percentage=limits, memory_limit=limits)
+    st.none(),
+    st.builds(
+        MpsEdits, claim=st.just(UID), pipe_directory=st.just("/p"), thread_percentage=limits, memory_limit=limits
+    ),
 )
 
 

@@ -107,6 +107,7 @@ def test_a_share_gets_a_daemon_limits_and_exclusive_mode(supervised: Machine) ->
     assert supervised.modes() == (False, "EXCLUSIVE_PROCESS")
     assert environment(supervised, A) == [
         "CUDA_MPS_PIPE_DIRECTORY=/tmp/nvidia-mps",
+        f"PORTICO_RESOURCE_CLAIM={A}",
         "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=25",
         "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=20261M",
     ]

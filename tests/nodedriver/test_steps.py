@@ -11,6 +11,7 @@ from nodedriver.facts import ComputeMode, DeviceType, MigPlacement, PciAddress
 from nodedriver.gpuconfig import Interval, MpsLimits
 from nodedriver.holding import ClaimState, PreparedClaim, PreparedDevice
 from nodedriver.steps import (
+    EndClients,
     EnterMode,
     MakeInstance,
     RemoveInstance,
@@ -97,7 +98,7 @@ BACK: dict[str, tuple[PreparedClaim, tuple[PreparedClaim, ...], list[Step]]] = {
     "a share of several": (
         claim(SHARE),
         (claim(replace(SHARE, share=50, mps=HALF), uid="b"),),
-        [RunDaemon(0, (HALF,)), RemoveSpec()],
+        [EndClients("GPU-1"), RunDaemon(0, (HALF,)), RemoveSpec()],
     ),
     "share of a MIG instance that was never made": (
         claim(replace(SHARED_PART, uuid="")),

@@ -75,6 +75,29 @@ class TestCommands:
         (seen,) = pynvml.nvmlDeviceGetComputeRunningProcesses(machine.handle())
         assert seen.pid == server.pid
 
+    def test_a_server_at_fault_takes_no_new_clients_until_the_old_ones_have_gone(
+        self, mps: Mps, machine: Machine
+    ) -> None:
+        old = mps.holding_client("3G")
+        (server,) = mps.daemon().servers
+        mps.state.fail_mps_servers(machine.gpu().uuid)
+        assert mps.command(f"get_server_status {server.pid}") == "FAULT"
+        assert mps.client("1G")["result"] == "CUDA_ERROR_MPS_SERVER_NOT_READY"
+        old.terminate()
+        old.wait(PATIENCE_SECONDS)
+        await_true(lambda: mps.command(f"get_server_status {server.pid}") == "ACTIVE", "the server's recovery")
+        assert mps.client("1G")["status"] == 0
+
+    def test_a_client_is_terminated_and_its_neighbour_lives_on(self, mps: Mps, machine: Machine) -> None:
+        gone, stays = mps.holding_client("3G"), mps.holding_client("2G")
+        (server,) = mps.daemon().servers
+        mps.command(f"terminate_client {server.pid} {gone.pid}")
+        assert mps.command(f"get_client_list {server.pid}") == str(stays.pid)
+        assert held_bytes(machine) == [2 * GIB]
+        assert gone.wait(PATIENCE_SECONDS) == 1
+        again = mps.run_command(f"terminate_client {server.pid} {gone.pid}")
+        assert (again.returncode, again.stdout) == (1, f"MPS server {server.pid} has no client {gone.pid}.\n")
+
     def test_clients_are_listed(self, mps: Mps, machine: Machine) -> None:
         client = mps.holding_client("3G")
         (server,) = mps.daemon().servers

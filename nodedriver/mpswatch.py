@@ -1,0 +1,112 @@
+"""The thread that follows how the MPS daemons are: faults become ailments of their devices, and claims are told.
+
+It decides nothing about daemons, which the supervisor does. Without an answer of the supervisor nothing is said anew.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator
+from datetime import UTC, datetime
+
+import structlog
+
+from dra.names import ClaimUID
+from nodedriver.checkpoint import CheckpointError
+from nodedriver.health.ailments import Ailment, Cause
+from nodedriver.health.monitor import Health
+from nodedriver.health.xids import Severity
+from nodedriver.holding import Checkpoint, PreparedClaim, PreparedDevice
+from nodedriver.ports import Mps, MpsError, MpsReport, MpsReports, MpsState
+
+_log = structlog.get_logger()
+WATCH_SECONDS = 2.0  # of one question, so that a stop is noticed
+RETRY_SECONDS = 2.0
+
+type Wish = Callable[[Iterable[ClaimUID]], None]
+
+
+class MpsWatch:
+    """What the supervisor said last. `report` may be asked from any thread."""
+
+    def __init__(self, mps: Mps, read: Callable[[], Checkpoint], health: Health) -> None:
+        """`read` gives the checkpoint of the moment."""
+        self._mps = mps
+        self._read = read
+        self._health = health
+        self._known = MpsReports()
+        self._changed: Callable[[], None] = lambda: None
+        self._wish: Wish = lambda _: None
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="mps-watch", daemon=True)
+
+    def tell(self, changed: Callable[[], None], wish: Wish) -> MpsWatch:
+        """Whom to tell: `changed` of other ailments, `wish` of the claims whose daemon is otherwise than before."""
+        self._changed, self._wish = changed, wish
+        return self
+
+    def report(self, device: str) -> MpsReport | None:
+        """How the daemon of that device is; None where the supervisor does not say."""
+        return next((each for each in self._known.daemons if each.device == device), None)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End after the question that is on its way."""
+        self._stopping.set()
+        self._thread.join()
+
+    def look(self, seconds: float) -> None:
+        """Wait so long for news and act on it. MpsError where the supervisor does not answer."""
+        before, now = self._known, self._mps.watch(self._known.revision, seconds)
+        if now.revision == before.revision:
+            return
+        claims = self._read().claims.values()
+        self._known = now
+        if self._health.change(lambda ailments: ailments.with_daemons(faults_of(now.daemons, claims, _now()))):
+            self._changed()
+        self._wish(_concerned({each.device for each in set(before.daemons) ^ set(now.daemons)}, claims))
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self.look(WATCH_SECONDS)
+            except (MpsError, CheckpointError) as error:
+                if self._known.revision:
+                    _log.warning("MPS daemons not watched", error=str(error))
+                self._known = MpsReports()
+                self._stopping.wait(RETRY_SECONDS)
+            except Exception:  # noqa: BLE001 - a fault of ours must not end the watch
+                _log.exception("watch over the MPS daemons met a fault")
+                self._stopping.wait(RETRY_SECONDS)
+
+
+def faults_of(reports: Iterable[MpsReport], claims: Collection[PreparedClaim], now: str) -> tuple[Ailment, ...]:
+    """The ailments of daemons that are not ready, on the silicon that they serve; one that no claim uses ails nobody."""
+    ill = {each.device: each for each in reports if each.state is not MpsState.READY}
+    places = {device.uuid: device for _, device in _served(claims) if device.uuid in ill}
+    return tuple(
+        Ailment(
+            gpu=device.gpu,
+            cause=Cause.MPS,
+            severity=Severity.DAEMON,
+            since=now,
+            placement=device.placement,
+            state=ill[uuid].state,
+        )
+        for uuid, device in sorted(places.items())
+    )
+
+
+def _concerned(devices: Collection[str], claims: Collection[PreparedClaim]) -> list[ClaimUID]:
+    return sorted({claim.uid for claim, device in _served(claims) if device.uuid in devices})
+
+
+def _served(claims: Iterable[PreparedClaim]) -> Iterator[tuple[PreparedClaim, PreparedDevice]]:
+    return ((claim, device) for claim in claims for device in claim.devices if device.mps)
+
+
+def _now() -> str:
+    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -1,0 +1,139 @@
+"""What the supervisor does when a daemon, its server or a client fails, with real processes; and how it says so."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from dra.names import ClaimUID
+from nodedriver.mpsd.backoff import Backoff
+from nodedriver.mpsd.board import Board
+from nodedriver.ports import MpsDaemonSpec, MpsReport, MpsReports, MpsState
+from tests.nodedriver.machine import short_folder
+from tests.nodedriver.mps import MpsBench, eventually
+
+GIB = 2**30
+A, B = ClaimUID("aaaaaaaa-0000-4000-8000-000000000000"), ClaimUID("bbbbbbbb-0000-4000-8000-000000000000")
+
+
+@pytest.fixture
+def bench() -> Iterator[MpsBench]:
+    with short_folder() as folder:
+        made = MpsBench(folder)
+        made.start()
+        yield made
+        made.stop()
+
+
+def quarter(device: str) -> MpsDaemonSpec:
+    return MpsDaemonSpec(device=device, thread_percentage=25, memory_limit=20 * GIB)
+
+
+def states_after(bench: MpsBench, known: MpsReports) -> list[MpsReport]:
+    """The next change after what is known; none within half a minute is a failure."""
+    found = bench.client.watch(known.revision, 30)
+    assert found.revision != known.revision
+    return list(found.daemons)
+
+
+def await_state(bench: MpsBench, state: MpsState) -> MpsReport:
+    """Follow the reports of the one daemon until it is in that state."""
+    known = bench.client.watch(0, 30)
+    while [each.state for each in known.daemons] != [state]:
+        found = bench.client.watch(known.revision, 30)
+        assert found.revision != known.revision, f"it stays {known.daemons}"
+        known = found
+    return known.daemons[0]
+
+
+@pytest.mark.programs
+class TestDaemons:
+    def test_reports_follow_what_is_asked_for(self, bench: MpsBench) -> None:
+        nothing = bench.client.watch(0, 30)
+        assert nothing.daemons == ()
+        assert bench.client.watch(nothing.revision, 0.05) == nothing
+        bench.client.ensure(quarter(bench.device))
+        assert states_after(bench, nothing) == [MpsReport(device=bench.device)]
+        known = bench.client.watch(0, 30)
+        bench.client.remove(bench.device)
+        assert states_after(bench, known) == []
+
+    def test_a_server_that_dies_is_replaced_with_its_limits_before_a_client_comes(self, bench: MpsBench) -> None:
+        bench.client.ensure(quarter(bench.device))
+        (before,) = bench.daemons()
+        known = bench.client.watch(0, 30)
+        os.kill(before.servers[0].pid, signal.SIGKILL)
+        (report,) = states_after(bench, known)
+        assert (report.state, report.reason) == (MpsState.DOWN, "its server ended")
+        await_state(bench, MpsState.READY)
+        (after,) = bench.daemons()
+        assert after.pid == before.pid
+        (server,) = after.servers
+        assert server.pid != before.servers[0].pid
+        assert (server.active_thread_percentage, server.memory_limits) == (25.0, {bench.device: 20 * GIB})
+
+    def test_a_daemon_that_can_not_be_started_again_says_why_until_it_can(self, bench: MpsBench) -> None:
+        bench.client.ensure(quarter(bench.device))
+        program = bench.tree.driver / "usr/bin/nvidia-cuda-mps-control"
+        content = program.read_text()
+        program.write_text("#!/bin/sh\necho no such luck\nexit 3\n")
+        os.kill(bench.daemons()[0].pid, signal.SIGKILL)
+        reason = f"the MPS daemon of {bench.device} ended at once: "
+        eventually(lambda: bench.client.watch(0, 30).daemons[0].reason.startswith(reason), "the reason")
+        assert "no such luck" in bench.client.watch(0, 30).daemons[0].reason
+        assert bench.client.list() == ()
+        program.write_text(content)
+        await_state(bench, MpsState.READY)
+        assert bench.daemons()[0].default_memory_limits == {bench.device: 20 * GIB}
+
+    def test_a_server_at_fault_is_reported_and_its_recovery_too(self, bench: MpsBench) -> None:
+        pipe = bench.client.ensure(quarter(bench.device)).pipe_directory
+        with bench.cuda("1G", CUDA_MPS_PIPE_DIRECTORY=pipe):
+            bench.state.fail_mps_servers(bench.device)
+            assert "fatal fault" in await_state(bench, MpsState.FAULT).reason
+            assert len(bench.client.list()) == 1
+        await_state(bench, MpsState.READY)
+
+    def test_the_clients_of_a_claim_are_ended_and_those_of_others_live_on(self, bench: MpsBench) -> None:
+        pipe = bench.client.ensure(quarter(bench.device)).pipe_directory
+        with (
+            bench.cuda("1G", CUDA_MPS_PIPE_DIRECTORY=pipe, PORTICO_RESOURCE_CLAIM=A) as of_a,
+            bench.cuda("1G", CUDA_MPS_PIPE_DIRECTORY=pipe, PORTICO_RESOURCE_CLAIM=B) as of_b,
+            bench.cuda("1G", CUDA_MPS_PIPE_DIRECTORY=pipe) as of_nobody,
+        ):
+            bench.client.end_clients(bench.device, A)
+            (status,) = bench.client.list()
+            assert sorted(status.clients) == sorted([of_b["pid"], of_nobody["pid"]])
+            assert of_a["pid"] not in status.clients
+            bench.client.end_clients(bench.device, A)
+        bench.client.end_clients(bench.other_device, A)
+
+
+def test_a_board_wakes_who_waits_for_news() -> None:
+    board = Board()
+    known = board.watch(0, 0)
+    waiting: list[MpsReports] = []
+    thread = threading.Thread(target=lambda: waiting.append(board.watch(known.revision, 60)))
+    thread.start()
+    assert board.put(MpsReport(device="GPU-1"))
+    thread.join(60)
+    assert [each.device for each in waiting[0].daemons] == ["GPU-1"]
+    assert not board.put(MpsReport(device="GPU-1"))
+    assert board.watch(waiting[0].revision, 0) == waiting[0]
+    board.drop("GPU-1")
+    assert board.watch(waiting[0].revision, 0).daemons == ()
+
+
+# Seconds between one end and the next, and the delay before the start after it.
+ENDS = [(0, 0.0), (0.2, 1.0), (1.2, 2.0), (2.2, 4.0), (4.2, 8.0), (8.2, 16.0), (16.2, 30.0), (30.2, 30.0), (95.0, 0.0)]
+
+
+def test_what_keeps_ending_is_started_at_growing_distances() -> None:
+    backoff, now = Backoff(), 1000.0
+    for after, delay in [*ENDS, *ENDS[1:]]:
+        now += after
+        assert backoff.delay(now) == delay
