@@ -38,6 +38,7 @@ from nodedriver.kubelet.probing import kubelet_side
 from nodedriver.kubelet.server import Endpoints, RegistrationRefusedError, serve
 from nodedriver.locks import Locks, LockTimeoutError
 from nodedriver.mps import MpsClient
+from nodedriver.mpswatch import MpsWatch
 from nodedriver.nvml import Nvml
 from nodedriver.observing.door import listening
 from nodedriver.observing.pages import Watched
@@ -102,6 +103,7 @@ def _run_driver(config: Config) -> None:
         unclean = _take_over(prepared, hands, specs)
         ranks = assign_ranks(config.ranks_file, (gpu.pci_address for gpu in facts))
         health = Health(config.driver_name, Policy.named(config.health_evicts), config.health_file, _boot_id(config))
+        daemons = MpsWatch(mps.watch, prepared.read, health)
         rules = InventoryRules(config.driver_name, config.time_slices)
         build = partial(take_inventory, rules, facts, ranks, taints=_taints(config.driver_name, unclean, health))
         statuses = StatusWriter(config.driver_name, cluster, prepared.read)
@@ -135,7 +137,11 @@ def _run_driver(config: Config) -> None:
                 cards.nudge()
 
             monitor = Monitor(health, gpus.events(ranks), gpus.look, changed).watch([gpu.pci_address for gpu in facts])
-            with _running(monitor), listening(config.http_address, config.http_port, watched):
+            with (
+                _running(monitor),
+                _running(daemons.tell(changed, statuses.wish)),
+                listening(config.http_address, config.http_port, watched),
+            ):
                 asyncio.run(_serve(endpoints, Driver(parts), streams))
     _log.info("driver stopped")
 
@@ -197,7 +203,7 @@ def _node_paths(config: Config) -> NodePaths:
 
 
 @contextmanager
-def _running(thread: StatusWriter | Publisher | Rounds | Monitor | PhysicalGpus) -> Iterator[None]:
+def _running(thread: StatusWriter | Publisher | Rounds | Monitor | PhysicalGpus | MpsWatch) -> Iterator[None]:
     thread.start()
     try:
         yield

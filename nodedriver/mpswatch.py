@@ -17,21 +17,22 @@ from nodedriver.health.ailments import Ailment, Cause
 from nodedriver.health.monitor import Health
 from nodedriver.health.xids import Severity
 from nodedriver.holding import Checkpoint, PreparedClaim, PreparedDevice
-from nodedriver.ports import Mps, MpsError, MpsReport, MpsReports, MpsState
+from nodedriver.ports import MpsError, MpsReport, MpsReports, MpsState
 
 _log = structlog.get_logger()
 WATCH_SECONDS = 2.0  # of one question, so that a stop is noticed
 RETRY_SECONDS = 2.0
 
+type Watch = Callable[[int, float], MpsReports]
 type Wish = Callable[[Iterable[ClaimUID]], None]
 
 
 class MpsWatch:
     """What the supervisor said last. `report` may be asked from any thread."""
 
-    def __init__(self, mps: Mps, read: Callable[[], Checkpoint], health: Health) -> None:
-        """`read` gives the checkpoint of the moment."""
-        self._mps = mps
+    def __init__(self, watch: Watch, read: Callable[[], Checkpoint], health: Health) -> None:
+        """`watch` asks the supervisor (see `Mps.watch`), `read` gives the checkpoint of the moment."""
+        self._watch = watch
         self._read = read
         self._health = health
         self._known = MpsReports()
@@ -60,7 +61,7 @@ class MpsWatch:
 
     def look(self, seconds: float) -> None:
         """Wait so long for news and act on it. MpsError where the supervisor does not answer."""
-        before, now = self._known, self._mps.watch(self._known.revision, seconds)
+        before, now = self._known, self._watch(self._known.revision, seconds)
         if now.revision == before.revision:
             return
         claims = self._read().claims.values()
@@ -84,7 +85,7 @@ class MpsWatch:
 
 
 def faults_of(reports: Iterable[MpsReport], claims: Collection[PreparedClaim], now: str) -> tuple[Ailment, ...]:
-    """The ailments of daemons that are not ready, on the silicon that they serve; one that no claim uses ails nobody."""
+    """The ailments of daemons that are not ready, on the silicon that they serve; one without a claim ails nobody."""
     ill = {each.device: each for each in reports if each.state is not MpsState.READY}
     places = {device.uuid: device for _, device in _served(claims) if device.uuid in ill}
     return tuple(

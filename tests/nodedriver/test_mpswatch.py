@@ -1,0 +1,113 @@
+"""MPS daemons that are not ready: which devices ail, which claims are told, and the taints of a real driver."""
+
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dra.names import ClaimUID
+from nodedriver.facts import DeviceType, MigPlacement, PciAddress
+from nodedriver.gpuconfig import MpsLimits
+from nodedriver.health.ailments import Ailment, Ailments, CardLook, Cause, Policy
+from nodedriver.health.monitor import Health
+from nodedriver.health.report import Wellness, health_of
+from nodedriver.health.xids import Severity
+from nodedriver.holding import Checkpoint, ClaimState, PreparedClaim, PreparedDevice
+from nodedriver.mpsd.board import Board
+from nodedriver.mpswatch import MpsWatch, faults_of
+from nodedriver.ports import MpsReport, MpsState
+from tests.nodedriver.claims import DRIVER, allocated, given
+from tests.nodedriver.machine import wait_until
+from tests.nodedriver.node import SLICES, DriverNode
+
+CARD = PciAddress("0000:17:00.0")
+AT_0, AT_4 = MigPlacement(9, 0, 4), MigPlacement(9, 4, 4)
+NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"
+QUARTER = MpsLimits(thread_percentage=25)
+A, B = ClaimUID("aaaaaaaa-0000-4000-8000-000000000000"), ClaimUID("bbbbbbbb-0000-4000-8000-000000000000")
+
+
+def claim(uid: ClaimUID, **fields: Any) -> PreparedClaim:
+    device = replace(PreparedDevice(device_request="gpu", pool="node-1", device="d", gpu=CARD, mps=QUARTER), **fields)
+    return PreparedClaim(namespace="t", name="n", uid=uid, state=ClaimState.COMPLETED, devices=(device,))
+
+
+PART = claim(A, uuid="MIG-1", placement=AT_4, type=DeviceType.MIG)
+SHARE = claim(B, uuid="GPU-1")
+DOWN = MpsReport(device="GPU-1", state=MpsState.DOWN, reason="the control daemon ended")
+FAULT = MpsReport(device="MIG-1", state=MpsState.FAULT, reason="a client met a fatal fault")
+
+
+def ailment(state: str, placement: MigPlacement | None = None, since: str = NOW) -> Ailment:
+    return Ailment(gpu=CARD, cause=Cause.MPS, severity=Severity.DAEMON, since=since, placement=placement, state=state)
+
+
+def test_a_daemon_that_is_not_ready_ails_its_silicon() -> None:
+    assert faults_of([DOWN], [SHARE], NOW) == (ailment("down"),)
+    assert faults_of([FAULT], [PART], NOW) == (ailment("fault", AT_4),)
+    assert faults_of([MpsReport(device="GPU-1")], [SHARE], NOW) == ()
+    assert faults_of([DOWN], [claim(A, uuid="GPU-1", mps=None), PART], NOW) == ()
+
+
+def test_faults_come_and_go_with_the_reports_alone() -> None:
+    healthy = Ailments(boot_id="b")
+    ill = healthy.with_daemons([ailment("down"), ailment("fault", AT_4)])
+    assert ill.with_daemons([ailment("down", since=LATER), ailment("fault", AT_4, LATER)]) is ill
+    assert ill.with_daemons([ailment("fault", AT_4, LATER)]).found == (ailment("fault", AT_4),)
+    assert ill.with_daemons([]) == healthy
+    well = CardLook(answers=True, recovery=Severity.INFORMATION, placements=frozenset({AT_4}))
+    assert ill.after_look(CARD, well, LATER) == ill
+    without = replace(well, placements=frozenset({AT_0}))
+    assert ill.after_look(CARD, without, LATER).found == (ailment("down"),)
+
+
+def test_the_kubelet_hears_of_it() -> None:
+    assert health_of("gpu-0", [ailment("down")]).wellness is Wellness.UNHEALTHY
+
+
+def test_only_the_claims_of_daemons_that_changed_are_told(tmp_path: Path) -> None:
+    board = Board()
+    board.put(MpsReport(device="GPU-1"))
+    board.put(MpsReport(device="MIG-1"))
+    health = Health(DRIVER, Policy(), tmp_path / "health.json", "b")
+    checkpoint = Checkpoint(boot_id="b", claims={A: PART, B: SHARE})
+    told: list[list[ClaimUID]] = []
+    published: list[bool] = []
+    watch = MpsWatch(board.watch, lambda: checkpoint, health)
+    watch.tell(lambda: published.append(True), lambda uids: told.append(list(uids)))
+    assert watch.report("MIG-1") is None
+    watch.look(1)
+    watch.look(0)
+    assert (told, published) == ([[A, B]], [])
+    board.put(FAULT)
+    watch.look(1)
+    assert (told, published) == ([[A, B], [A]], [True])
+    assert watch.report("MIG-1") == FAULT
+    assert [taint.value for taint in health.taints(CARD, AT_4)] == ["fault"]
+    assert health.taints(CARD, AT_0) == ()
+
+
+@pytest.mark.programs
+def test_a_real_driver_taints_the_card_of_a_dead_daemon_until_it_runs_again(driver_node: DriverNode) -> None:
+    asked = driver_node.allocate(allocated(given("gpu-0", 25), uid=A))
+    assert not driver_node.prepare(asked)[A].error
+
+    def taints(card: int) -> set[tuple[str, str, str]]:
+        slices = [each for each in driver_node.store.under(SLICES) if each["spec"].get("devices")]
+        found = [taint for device in slices[card]["spec"]["devices"] for taint in device.get("taints", [])]
+        return {(taint["key"], taint["value"], taint["effect"]) for taint in found}
+
+    program = driver_node.tree.driver / "usr/bin/nvidia-cuda-mps-control"
+    content = program.read_text()
+    program.write_text("#!/bin/sh\nexit 3\n")
+    (daemon,) = driver_node.state.read().mps_daemons
+    os.kill(daemon.pid, signal.SIGKILL)
+    expected = {(f"{DRIVER}/mps-fault", "down", "NoSchedule")}
+    wait_until(lambda: taints(0) == expected, "the taint of the card", 60)
+    assert taints(1) == set()
+    program.write_text(content)
+    wait_until(lambda: taints(0) == set(), "the end of the taint", 90)
+    assert driver_node.unprepare(asked) == {A: ""}
