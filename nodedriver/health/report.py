@@ -29,7 +29,6 @@ class DeviceHealth:
 
 def health_of(device: str, ailments: Sequence[Ailment]) -> DeviceHealth:
     """Unhealthy is a device whose card must be reset or serviced, or whose MPS daemon is not ready.
-
     Unknown is one whose errors can't be heard.
 
     A notice that asks for nothing leaves it healthy; the message says all that is known in each case.
