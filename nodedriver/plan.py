@@ -15,7 +15,7 @@ from typing import Any
 from dra.errors import InvalidQuantityError
 from dra.objects import DeviceAllocationConfiguration, DeviceRequestAllocationResult, ResourceClaim
 from dra.quantity import Format, Quantity, parse_quantity
-from nodedriver.configfields import DeviceConfigError
+from nodedriver.configfields import DeviceConfigError, shown
 from nodedriver.deviceconfigs import ConfigRules, sharing_of
 from nodedriver.facts import DeviceType
 from nodedriver.gpuconfig import MIB, GpuConfig, Interval, MpsLimits, Strategy, smallest
@@ -153,7 +153,7 @@ def _limits(share: _Share, config: GpuConfig, rules: PlanRules) -> MpsLimits | N
         if config.strategy is not Strategy.MPS:
             return None
         return MpsLimits(
-            thread_percentage=config.thread_percentage, memory_limit=_whole_mib(smallest(config.memory_limit, memory))
+            thread_percentage=config.thread_percentage, memory_limit=_limit_of_whole(share, config, memory)
         )
     own = share.part_of(max(share.record.memory - rules.mps_reserve, 0))
     limit = _whole_mib(smallest(own, config.memory_limit, memory)) or 0
@@ -163,6 +163,12 @@ def _limits(share: _Share, config: GpuConfig, rules: PlanRules) -> MpsLimits | N
             "that the driver keeps for contexts: ask for a larger share"
         )
     return MpsLimits(thread_percentage=smallest(share.percent, config.thread_percentage), memory_limit=limit)
+
+
+def _limit_of_whole(share: _Share, config: GpuConfig, memory: int | None) -> int | None:
+    """What is asked, or None; more than the device has is as good as all of it."""
+    asked = smallest(config.memory_limit, memory)
+    return None if asked is None else _whole_mib(min(asked, share.record.memory))
 
 
 def _refuse_time_slicing(share: _Share, config: GpuConfig) -> None:
@@ -222,15 +228,21 @@ def _refuse_many_pipes(planned: Iterable[PlannedDevice]) -> None:
 def _whole_number(result: DeviceRequestAllocationResult, name: str, default: str, most: int) -> int:
     """The consumed amount of a capacity; an API server without shares leaves the default."""
     text = result.consumed_capacity.get(name, default)
-    number = _quantity(result, name, text)
-    if not 1 <= number <= most:
-        raise _RefusedError(f"device request {result.device_request!r}: {name} {text} is not between 1 and {most}")
+    quantity = _quantity(result, name, text)
+    number = quantity.value
+    if Quantity.of(number) != quantity or not 1 <= number <= most:
+        raise _RefusedError(
+            f"device request {result.device_request!r}: {name} {shown(text)} is not a whole number from 1 to {most}"
+        )
     return number
 
 
 def _asked_memory(share: _Share) -> int | None:
     """The consumed memory in bytes, None when nothing was asked (0); refused when the share does not cover it."""
-    memory = _quantity(share.result, "memory", share.result.consumed_capacity.get("memory", "0"))
+    text = share.result.consumed_capacity.get("memory", "0")
+    memory = _quantity(share.result, "memory", text).value
+    if memory < 0 or 0 < memory < MIB:
+        raise _RefusedError(f"{share}: memory {shown(text)} is less than 1Mi, the least that a share can be held to")
     if memory * WHOLE <= share.record.memory * share.percent:
         return memory or None
     covered = share.part_of(share.record.memory)
@@ -242,11 +254,13 @@ def _asked_memory(share: _Share) -> int | None:
     )
 
 
-def _quantity(result: DeviceRequestAllocationResult, name: str, text: str) -> int:
+def _quantity(result: DeviceRequestAllocationResult, name: str, text: str) -> Quantity:
     try:
-        return parse_quantity(text).value
+        return parse_quantity(text)
     except InvalidQuantityError as error:
-        raise _RefusedError(f"device request {result.device_request!r}: consumed {name}: {error}") from error
+        raise _RefusedError(
+            f"device request {result.device_request!r}: consumed {name} {shown(text)} is not a quantity"
+        ) from error
 
 
 def _whole_mib(amount: int | None) -> int | None:

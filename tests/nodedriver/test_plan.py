@@ -5,8 +5,9 @@ import re
 import pytest
 from hypothesis import given as examples
 from hypothesis import strategies as some
+from msgspec.structs import replace
 
-from dra.objects import ResourceClaim
+from dra.objects import DeviceRequestAllocationResult, JsonObject, ResourceClaim
 from nodedriver.facts import DeviceType, MigPlacement, PciAddress
 from nodedriver.gpuconfig import Interval, MpsLimits
 from nodedriver.inventory import DeviceRecord
@@ -26,6 +27,13 @@ from tests.nodedriver.claims import (
 )
 
 MIB = 1024 * 1024
+AMOUNTS = (
+    some.text(max_size=6)
+    | some.integers(-(10**20), 10**20).map(str)
+    | some.tuples(some.integers(-200, 200), some.sampled_from(["", "m", "k", "Mi", "Gi", "Ti", "e3"])).map(
+        lambda parts: "".join(map(str, parts))
+    )
+)
 H100 = 81559 * MIB  # what NVML reports for an H100 80GB
 PART = 40448 * MIB  # 3g.40gb on it
 RULES = PlanRules(driver_name=DRIVER, pool=NODE, mps_reserve=512 * MIB)
@@ -42,6 +50,9 @@ RECORDS = {
         name="gpu-0-mig-3g40gb-0", type=DeviceType.MIG, gpu=CARD, placement=MigPlacement(9, 0, 4), memory=PART
     ),
 }
+
+HALF_OF_MIG = mig_config({"strategy": "MPS", "mpsConfig": {"defaultActiveThreadPercentage": 50}})
+MPS_8G: JsonObject = {"strategy": "MPS", "mpsConfig": {"defaultPinnedDeviceMemoryLimit": "8Gi"}}
 
 # (81559 - 512) MiB = 81047 MiB, of which 25 % are 20261.75; (40448 - 512) = 39936, of which 50 % are 19968.
 LIMITS: dict[str, tuple[ResourceClaim, MpsLimits | None]] = {
@@ -93,6 +104,18 @@ LIMITS: dict[str, tuple[ResourceClaim, MpsLimits | None]] = {
     "half of a MIG instance": (
         allocated(given("gpu-0-mig-3g40gb-0", 50)),
         MpsLimits(thread_percentage=50, memory_limit=19968 * MIB),
+    ),
+    "MIG whole under MPS with limits": (
+        allocated(given("gpu-0-mig-3g40gb-0", 100), config=(of_class(HALF_OF_MIG), of_claim(mig_config(MPS_8G)))),
+        MpsLimits(thread_percentage=50, memory_limit=8192 * MIB),
+    ),
+    "config tightens half of a MIG instance": (
+        allocated(given("gpu-0-mig-3g40gb-0", 50), config=(of_claim(mig_config(MPS_8G)),)),
+        MpsLimits(thread_percentage=50, memory_limit=8192 * MIB),
+    ),
+    "whole under MPS, limit beyond the device": (
+        allocated(given("gpu-0", 100), config=(of_class(mps(memory="1Ei")),)),
+        MpsLimits(memory_limit=H100),
     ),
     "MIG whole": (allocated(given("gpu-0-mig-3g40gb-0", 100)), None),
     "admin access ignores shares and config": (
@@ -146,7 +169,7 @@ REFUSED: dict[str, tuple[ResourceClaim, str]] = {
     ),
     "more slots than there are": (
         allocated(given_slots("gpu-0-timesliced", 5)),
-        "device request 'gpu': slots 5 is not between 1 and 4",
+        "device request 'gpu': slots '5' is not a whole number from 1 to 4",
     ),
     "two shares in one request": (
         allocated(given("gpu-0", 25), given("gpu-1", 25)),
@@ -172,7 +195,7 @@ REFUSED: dict[str, tuple[ResourceClaim, str]] = {
         allocated(given("gpu-9")),
         "device node-1/gpu-9 is not a device of this node (node-1), or not any more",
     ),
-    "share out of bounds": (allocated(given("gpu-0", 101)), "sharePercent 101 is not between 1 and 100"),
+    "share out of bounds": (allocated(given("gpu-0", 101)), "sharePercent '101' is not a whole number from 1 to 100"),
     "nothing of ours": (allocated(), "the allocation of ml-team/claim holds no device of driver gpu.portico.dev"),
 }
 
@@ -221,6 +244,50 @@ def test_a_device_of_another_nodes_pool_is_refused() -> None:
         "device node-1/gpu-0 is not a device of this node (node-2), or not any more: "
         "delete the pod, so that another device is allocated"
     )
+
+
+# Consumed capacities that no scheduler of today writes; what becomes of each, in words.
+ABSURD = {
+    "no share": ({"sharePercent": "0"}, "sharePercent '0' is not a whole number from 1 to 100"),
+    "a negative share": ({"sharePercent": "-25"}, "sharePercent '-25' is not a whole number from 1 to 100"),
+    "half a percent": ({"sharePercent": "500m"}, "sharePercent '500m' is not a whole number from 1 to 100"),
+    "one percent and a half": ({"sharePercent": "1.5"}, "sharePercent '1.5' is not a whole number from 1 to 100"),
+    "beyond all": ({"sharePercent": "1Ei"}, "sharePercent '1Ei' is not a whole number from 1 to 100"),
+    "no number": ({"sharePercent": "much"}, "consumed sharePercent 'much' is not a quantity"),
+    "nothing": ({"sharePercent": ""}, "consumed sharePercent '' is not a quantity"),
+    "very long": ({"sharePercent": "9" * 5000}, f"consumed sharePercent '{'9' * 79}… is not a quantity"),
+    "negative memory": ({"sharePercent": "25", "memory": "-1Gi"}, "(25 % of gpu-0): memory '-1Gi' is less than 1Mi"),
+    "a byte": ({"sharePercent": "25", "memory": "1"}, "(25 % of gpu-0): memory '1' is less than 1Mi"),
+    "a byte for the whole": ({"sharePercent": "100", "memory": "1"}, "memory '1' is less than 1Mi"),
+    "all memory of the world": ({"sharePercent": "25", "memory": "7Ei"}, "memory 7Ei is more than the share covers"),
+    "memory is no number": ({"sharePercent": "25", "memory": "8 GB"}, "consumed memory '8 GB' is not a quantity"),
+}
+
+
+@pytest.mark.parametrize(("consumed", "sentence"), ABSURD.values(), ids=ABSURD)
+def test_absurd_amounts_are_refused_in_a_sentence(consumed: dict[str, str], sentence: str) -> None:
+    refusal = plan_claim(allocated(consuming(consumed)), RECORDS, RULES)
+    assert isinstance(refusal, PlanRefusal), refusal
+    assert sentence in refusal.reason
+    assert len(refusal.reason) < 400
+
+
+def consuming(consumed: dict[str, str]) -> DeviceRequestAllocationResult:
+    return replace(given("gpu-0"), consumed_capacity=consumed)
+
+
+@examples(share=AMOUNTS, memory=AMOUNTS)
+def test_whatever_was_consumed_is_held_within_the_device_or_refused(share: str, memory: str) -> None:
+    plan = plan_claim(allocated(consuming({"sharePercent": share, "memory": memory})), RECORDS, RULES)
+    if isinstance(plan, PlanRefusal):
+        assert "device request 'gpu'" in plan.reason
+        return
+    (device,) = plan.devices
+    assert 1 <= device.share <= 100
+    assert (device.mps is None) == (device.share == 100)
+    if device.mps:
+        assert device.mps.thread_percentage == device.share
+        assert MIB <= (device.mps.memory_limit or 0) <= H100 * device.share // 100
 
 
 @examples(
