@@ -18,6 +18,7 @@ type Precedence = tuple[int, int, int, bool, tuple[_Identifier, ...]]
 
 _DIGITS: Final = re.compile(r"[0-9]*")
 _ALPHANUMERIC: Final = re.compile(r"[0-9A-Za-z-]+")
+_NUMBERS: Final = re.compile(r"[0-9]+(\.[0-9]+){0,2}")
 _MAX_NUMBER: Final = 2**64 - 1  # uint64
 _MAX_NUMBER_DIGITS: Final = 20
 _PARTS: Final = 3
@@ -72,6 +73,15 @@ def parse_semver(text: str, *, normalize: bool = False) -> Semver:
     if not all(map(_ALPHANUMERIC.fullmatch, metadata)):
         raise _invalid(text, "build metadata is empty or holds other characters than 0-9 A-Z a-z -")
     return _version((numbers[0], numbers[1], numbers[2]), identifiers, metadata)
+
+
+def lenient_semver(version: str) -> str | None:
+    """The version numbers that a text begins with, such as 580.65.06, as major.minor.patch (580.65.6); None without."""
+    numbers = _NUMBERS.match(version)
+    if numbers is None:
+        return None
+    parts = [str(int(part)) for part in numbers[0].split(".")]
+    return ".".join((*parts, "0", "0")[:_PARTS])
 
 
 def _version(numbers: tuple[int, int, int], pre_release: tuple[int | str, ...], build: tuple[str, ...]) -> Semver:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from nodedriver.facts import ComputeMode
+from nodedriver.facts import ComputeMode, Vendor
 from nodedriver.holding import PreparedClaim, PreparedDevice, sharers
 from nodedriver.plan import PlannedDevice
 from nodedriver.ports import GpuError, Gpus
@@ -24,6 +24,7 @@ def announce(planned: PlannedDevice, others: Others, gpus: Gpus, cdi_name: CdiNa
         pool=planned.pool,
         device=planned.record.name,
         type=planned.record.type,
+        vendor=planned.record.vendor,
         share_id=planned.share_id,
         share=planned.share,
         slots=planned.slots,
@@ -35,6 +36,8 @@ def announce(planned: PlannedDevice, others: Others, gpus: Gpus, cdi_name: CdiNa
         interval=planned.interval,
         cdi_device_id=cdi_name(planned.record.name, planned.device_request),
     )
+    if device.vendor is not Vendor.NVIDIA:
+        return replace(device, uuid=planned.record.uuid)
     return _with_instance(device, others, gpus) if device.placement else _with_card(device, others, gpus)
 
 

@@ -26,12 +26,13 @@ from nodedriver.cdi import (
     spec,
 )
 from nodedriver.driverroot import container_files
-from nodedriver.facts import DeviceNode, PciAddress
+from nodedriver.facts import DeviceNode, PciAddress, Vendor
 from nodedriver.files import remove_if_present, write_atomically
 from nodedriver.gpuconfig import MpsLimits
 from nodedriver.holding import ClaimState, PreparedClaim, PreparedDevice
 from nodedriver.ports import GpuError, Gpus, MpsDaemonStatus
 from nodedriver.procfs import control_nodes, gpu_node, mig_nodes
+from nodedriver.vendors import plain_nodes
 
 _log = structlog.get_logger()
 _NOTE = msgspec.json.Decoder(PreparedClaim)
@@ -39,10 +40,11 @@ _NOTE = msgspec.json.Decoder(PreparedClaim)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePaths:
-    """Where things lie: the CDI folder, the node's /proc, NVIDIA's driver as we and as the node see it."""
+    """Where things lie: the CDI folder, the node's /proc and /sys, NVIDIA's driver as we and as the node see it."""
 
     cdi_dir: Path
     proc_root: Path
+    sys_root: Path
     driver_root: Path
     host_driver_root: Path
 
@@ -74,13 +76,16 @@ class ClaimSpecs:
             )
             for device in claim.devices
         ]
-        common = CdiCommon(
-            control_nodes=control_nodes(self._paths.proc_root),
-            driver_files=self._driver_files(),
-            note=_note(claim),
-        )
-        content = spec(self._driver_name, devices, common)
+        content = spec(self._driver_name, devices, self._common(claim))
         write_atomically(self._file(claim.uid), content)
+
+    def _common(self, claim: PreparedClaim) -> CdiCommon:
+        """A claim without a card of NVIDIA's gets nothing of its driver, which need not be there."""
+        if all(device.vendor is not Vendor.NVIDIA for device in claim.devices):
+            return CdiCommon(control_nodes=(), driver_files=(), note=_note(claim))
+        return CdiCommon(
+            control_nodes=control_nodes(self._paths.proc_root), driver_files=self._driver_files(), note=_note(claim)
+        )
 
     def remove(self, uid: ClaimUID) -> None:
         """Remove the file; absent is fine."""
@@ -110,6 +115,8 @@ class ClaimSpecs:
         return self._paths.cdi_dir / file_name(self._driver_name, uid)
 
     def _nodes(self, device: PreparedDevice) -> tuple[DeviceNode, ...]:
+        if device.vendor is not Vendor.NVIDIA:
+            return plain_nodes(self._paths.sys_root, device.gpu, device.vendor)
         minor = self._minors[device.gpu]
         if device.placement is None:
             return (gpu_node(minor),)

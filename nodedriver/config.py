@@ -54,6 +54,7 @@ class Config:
     time_slices: int
     mig_mode: str
     nvidia_configs: bool
+    integrated_cards: bool
     health_evicts: str
     http_address: str
     http_port: int
@@ -144,6 +145,7 @@ SETTINGS = (
         "--mig-mode", "PORTICO_MIG_MODE", "when-needed", "MIG mode of an empty card: when-needed (off), keep (stays)"
     ),
     Setting("--nvidia-configs", "PORTICO_NVIDIA_CONFIGS", "no", "read resource.nvidia.com/v1beta1 too: no, yes"),
+    Setting("--integrated-cards", "PORTICO_INTEGRATED_CARDS", "no", "publish graphics inside processors too: no, yes"),
     Setting("--health-evicts", "PORTICO_HEALTH_EVICTS", "none", "which errors end pods too: none, node, reset"),
     Setting("--http-address", "PORTICO_HTTP_ADDRESS", "127.0.0.1", "where /metrics and /healthz are served"),
     Setting("--http-port", "PORTICO_HTTP_PORT", "0", "their TCP port; 0: they are not served"),
@@ -180,6 +182,7 @@ def load_config(flags: argparse.Namespace, environment: Mapping[str, str]) -> Co
         time_slices=_number(values, "time_slices", MOST_SLOTS),
         mig_mode=_one_of(values, "mig_mode", MIG_MODES),
         nvidia_configs=_one_of(values, "nvidia_configs", ("no", "yes")) == "yes",
+        integrated_cards=_one_of(values, "integrated_cards", ("no", "yes")) == "yes",
         health_evicts=_one_of(values, "health_evicts", EVICTIONS),
         http_address=_address(values, "http_address"),
         http_port=_number(values, "http_port", MOST_PORT),

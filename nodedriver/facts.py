@@ -22,6 +22,14 @@ class ComputeMode(IntEnum):
     EXCLUSIVE_PROCESS = 3
 
 
+class Vendor(StrEnum):
+    """Who made a card; values of the attribute `vendor`."""
+
+    NVIDIA = "nvidia"
+    AMD = "amd"
+    INTEL = "intel"
+
+
 class DeviceType(StrEnum):
     """What a published device is of its card; values of the attribute `deviceType`."""
 
@@ -124,6 +132,27 @@ class GpuFacts:
     profiles: tuple[MigProfileFacts, ...]
     instances: tuple[MigInstanceFacts, ...]
     surroundings: CardSurroundings = CardSurroundings()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlainCardFacts:
+    """One card of AMD or Intel as sysfs describes it; it serves whole and nothing else.
+
+    Memory in bytes, 0 where nothing tells it. `driver_version` is a semantic version, None when unknown.
+    """
+
+    pci_address: PciAddress
+    vendor: Vendor
+    uuid: GpuUUID
+    product_name: str
+    driver_version: str | None
+    memory: int
+    numa_node: int | None
+    pcie_root: str | None
+    surroundings: CardSurroundings = CardSurroundings()
+
+
+type CardFacts = GpuFacts | PlainCardFacts  # every card of the node, whoever told of it
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from math import ceil
 
 from dra.names import ClaimRef, ClaimUID
 from nodedriver.cardmodes import CardMode
-from nodedriver.facts import DeviceType, MigPlacement, PciAddress
+from nodedriver.facts import DeviceType, MigPlacement, PciAddress, Vendor
 from nodedriver.gpuconfig import Interval, MpsLimits
 
 VERSION = 1  # of the checkpoint; raised when an older driver must not read it
@@ -42,6 +42,7 @@ class PreparedDevice:
     pool: str
     device: str
     type: DeviceType = DeviceType.PHYSICAL
+    vendor: Vendor = Vendor.NVIDIA
     share_id: str | None = None
     share: int = 100
     slots: int = 0

@@ -6,7 +6,6 @@ itself excludes what cannot coexist. Attributes carry no domain and so belong to
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -25,24 +24,26 @@ from dra.objects import (
     DeviceTaint,
 )
 from dra.quantity import Format, Quantity
+from dra.semver import lenient_semver
 from dra.slices import SliceContent
-from nodedriver.attributes import around, nvlink
+from nodedriver import wholecards
+from nodedriver.attributes import around, nvlink, where
+from nodedriver.attributes import text as _text
 from nodedriver.facts import (
+    CardFacts,
     DeviceType,
     GpuFacts,
     MigModeChange,
     MigPlacement,
     MigProfileFacts,
     PciAddress,
+    PlainCardFacts,
+    Vendor,
 )
 
 CARDS_PER_COUNTER_SLICE = 8  # at most 8 counter sets in a slice (ResourceSlice API)
 FIRST_DEVICE_SLICE = 0x100  # counter slices come first; 256 of them stand for 2,048 cards
 NO_PROFILE = ""  # migProfile of a whole card: a class that reads it must find a string, and the API takes an empty one
-_MAX_TEXT = 64  # bytes of a string attribute (ResourceSlice API)
-_PCI_BUS_ID = re.compile(
-    r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]"
-)  # deviceattribute/pci_linux.go; some clouds have wider domains
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,8 @@ class InventoryRules:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceRecord:
     """What prepare must know of a published device. `placement` is None for a whole card; `memory` in bytes is that of
-    the whole device, not of a share; `slots` is into how many parts the time of a time-sliced device is given.
+    the whole device, not of a share; `slots` is into how many parts the time of a time-sliced device is given. `uuid`
+    of a card whose vendor's library is not asked.
     """
 
     name: str
@@ -90,6 +92,8 @@ class DeviceRecord:
     placement: MigPlacement | None
     memory: int
     slots: int = 0
+    vendor: Vendor = Vendor.NVIDIA
+    uuid: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +121,7 @@ class _Published:
 
 def take_inventory(
     rules: InventoryRules,
-    gpus: tuple[GpuFacts, ...],
+    gpus: tuple[CardFacts, ...],
     ranks: Mapping[PciAddress, int],
     *,
     taints: TaintsOf = no_taints,
@@ -127,11 +131,11 @@ def take_inventory(
 
     A server that drops taints is not told of devices that must take no new claims.
     """
-    cards = [
-        _card(gpu, ranks[gpu.pci_address], rules.slots, features)
-        for gpu in sorted(gpus, key=lambda gpu: ranks[gpu.pci_address])
-    ]
-    published = {card.rank: tuple(_tainted(card, taints)) for card in cards}
+    in_order = sorted(gpus, key=lambda gpu: ranks[gpu.pci_address])
+    cards = [_card(gpu, ranks[gpu.pci_address], rules.slots, features) for gpu in in_order if isinstance(gpu, GpuFacts)]
+    plain = {ranks[gpu.pci_address]: (_plain(gpu, ranks),) for gpu in in_order if isinstance(gpu, PlainCardFacts)}
+    devices = sorted(({card.rank: _devices(card) for card in cards} | plain).items())
+    published = {rank: tuple(_tainted(each, taints, features)) for rank, each in devices}
     records = {each.record.name: each.record for devices in published.values() for each in devices}
     device_slices = tuple(
         SliceContent(index=FIRST_DEVICE_SLICE + rank, devices=tuple(each.device for each in devices))
@@ -142,10 +146,26 @@ def take_inventory(
     return Inventory((*counter_slices, *device_slices) or (SliceContent(index=FIRST_DEVICE_SLICE),), records)
 
 
-def _tainted(card: _Card, taints: TaintsOf) -> Iterator[_Published]:
-    for each in _devices(card):
+def _plain(gpu: PlainCardFacts, ranks: Mapping[PciAddress, int]) -> _Published:
+    """A card that serves whole draws on no counters: nothing else of it can be given out beside."""
+    name = f"gpu-{ranks[gpu.pci_address]}"
+    record = DeviceRecord(
+        name=name,
+        type=DeviceType.PHYSICAL,
+        gpu=gpu.pci_address,
+        placement=None,
+        memory=gpu.memory,
+        vendor=gpu.vendor,
+        uuid=gpu.uuid,
+    )
+    memory = {"memory": _memory(gpu.memory, None)}
+    return _Published(record, Device(name=name, attributes=wholecards.attributes(gpu), capacity=memory))
+
+
+def _tainted(devices: tuple[_Published, ...], taints: TaintsOf, features: ServerFeatures) -> Iterator[_Published]:
+    for each in devices:
         found = taints(each.record.gpu, each.record.placement)
-        if card.features.taints:
+        if features.taints:
             yield replace(each, device=replace_struct(each.device, taints=found))
         elif all(taint.effect not in _KEEPING_OUT for taint in found):
             yield each
@@ -300,9 +320,9 @@ def _common_attributes(gpu: GpuFacts) -> dict[str, DeviceAttribute]:
     """What all devices of a card say, MIG or whole, so that no class meets a missing key (that aborts scheduling)."""
     major, minor = gpu.compute_capability
     cuda_major, cuda_minor = gpu.cuda_driver_version
-    driver = _semver(gpu.driver_version)
+    driver = lenient_semver(gpu.driver_version)
     known: dict[str, DeviceAttribute | None] = {
-        "vendor": _text("nvidia"),
+        "vendor": _text(Vendor.NVIDIA),
         "productName": _text(gpu.product_name),
         "brand": _text(gpu.brand),
         "architecture": _text(gpu.architecture),
@@ -312,24 +332,8 @@ def _common_attributes(gpu: GpuFacts) -> dict[str, DeviceAttribute]:
         "cudaComputeCapability": DeviceAttribute(version=f"{major}.{minor}.0"),
         "cudaDriverVersion": DeviceAttribute(version=f"{cuda_major}.{cuda_minor}.0"),
         "driverVersion": DeviceAttribute(version=driver) if driver else None,
-        "resource.kubernetes.io/pciBusID": _text(gpu.pci_address) if _PCI_BUS_ID.fullmatch(gpu.pci_address) else None,
-        "resource.kubernetes.io/pcieRoot": _text(gpu.pcie_root) if gpu.pcie_root else None,
-        "resource.kubernetes.io/numaNode": DeviceAttribute(int_=gpu.numa_node) if gpu.numa_node is not None else None,
     }
-    return {name: attribute for name, attribute in known.items() if attribute} | around(gpu.surroundings)
-
-
-def _text(text: str) -> DeviceAttribute:
-    return DeviceAttribute(string=text.encode()[:_MAX_TEXT].decode(errors="ignore"))
-
-
-def _semver(version: str) -> str | None:
-    """A driver version such as 580.65.06 as semver 2.0.0 (580.65.6), or None where it does not start with a number."""
-    numbers = re.match(r"[0-9]+(\.[0-9]+){0,2}", version)
-    if numbers is None:
-        return None
-    parts = [str(int(part)) for part in numbers[0].split(".")]
-    return ".".join((*parts, "0", "0")[:3])
+    return {name: attribute for name, attribute in known.items() if attribute} | where(gpu) | around(gpu.surroundings)
 
 
 def _contents(profile: MigProfileFacts) -> Contents:

@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import partial
 
 import structlog
@@ -27,11 +27,11 @@ from nodedriver.claimstatus import StatusWriter
 from nodedriver.config import Config, ConfigError, add_flags, load_config
 from nodedriver.driver import Driver, Parts
 from nodedriver.driverroot import find_nvml
-from nodedriver.facts import PciAddress
+from nodedriver.facts import CardFacts, GpuFacts, PciAddress, PlainCardFacts, Vendor
 from nodedriver.hands import Hands, Tools
 from nodedriver.health.ailments import Policy
 from nodedriver.health.monitor import Health, Monitor
-from nodedriver.health.report import DeviceHealth, health_of
+from nodedriver.health.report import DeviceHealth, health_of, unwatched
 from nodedriver.inventory import DeviceRecord, Inventory, InventoryRules, TaintsOf, taint_of_unclean, take_inventory
 from nodedriver.kubelet.health import HealthStreams
 from nodedriver.kubelet.probing import kubelet_side
@@ -50,6 +50,7 @@ from nodedriver.publisher import Publisher
 from nodedriver.ranks import RanksError, assign_ranks
 from nodedriver.reconciler import Reconciler, Rounds
 from nodedriver.timeslices import NvidiaSmi
+from nodedriver.vendors import find_plain_cards, has_nvidia_card
 
 # Of one wait; all waits of one call of the kubelet together have what `deadline` says.
 LOCK_SECONDS = 10.0
@@ -92,7 +93,8 @@ def _run(config: Config) -> int:
 def _run_driver(config: Config) -> None:
     """Build everything and serve the kubelet until a signal."""
     cluster = KubeClient.of_node(config.kubeconfig)
-    with closing(Nvml(library=find_nvml(config.driver_root), sys_root=config.sys_root)) as gpus:
+    plain = find_plain_cards(config.sys_root, config.proc_root, integrated=config.integrated_cards)
+    with closing(_open_nvml(config, plain)) as gpus:
         facts = gpus.facts()
         locks = Locks(config.locks_dir, deadline=LOCK_SECONDS)
         specs = ClaimSpecs(config.driver_name, _node_paths(config), gpus, {g.pci_address: g.minor for g in facts})
@@ -101,11 +103,12 @@ def _run_driver(config: Config) -> None:
         hands = Hands(Tools(gpus=gpus, mps=mps, time_slices=times, specs=specs, keep_mig_mode=keep))
         prepared = PreparedClaims(config.checkpoint_file, boot_id=_boot_id(config), locks=locks)
         unclean = _take_over(prepared, hands, specs)
-        ranks = assign_ranks(config.ranks_file, (gpu.pci_address for gpu in facts))
+        every: tuple[CardFacts, ...] = (*facts, *plain)
+        ranks = assign_ranks(config.ranks_file, (card.pci_address for card in every))
         health = Health(config.driver_name, Policy.named(config.health_evicts), config.health_file, _boot_id(config))
         daemons = MpsWatch(mps.watch, prepared.read, health)
         rules = InventoryRules(config.driver_name, config.time_slices)
-        build = partial(take_inventory, rules, facts, ranks, taints=_taints(config.driver_name, unclean, health))
+        build = partial(take_inventory, rules, every, ranks, taints=_taints(config.driver_name, unclean, health))
         statuses = StatusWriter(config.driver_name, cluster, prepared.read)
         publisher = Publisher(cluster, driver_name=config.driver_name, node_name=config.node_name)
         records = build().records
@@ -136,9 +139,9 @@ def _run_driver(config: Config) -> None:
                 publish()
                 cards.nudge()
 
-            monitor = Monitor(health, gpus.events(ranks), gpus.look, changed).watch([gpu.pci_address for gpu in facts])
+            ever = ranks.keys() - {card.pci_address for card in plain}
             with (
-                _running(monitor),
+                _monitored(gpus, facts, ever, health, changed),
                 _running(daemons.tell(changed, statuses.wish)),
                 listening(config.http_address, config.http_port, watched),
             ):
@@ -157,6 +160,22 @@ def _watched(config: Config, parts: Parts, publisher: Publisher, endpoints: Endp
     )
 
 
+def _open_nvml(config: Config, plain: Collection[PlainCardFacts]) -> Nvml:
+    """NVML, unless there are cards and none of them is NVIDIA's."""
+    needed = not plain or has_nvidia_card(config.sys_root)
+    return Nvml(library=find_nvml(config.driver_root), sys_root=config.sys_root, needed=needed)
+
+
+def _monitored(
+    gpus: Nvml, here: Iterable[GpuFacts], ever: Iterable[PciAddress], health: Health, changed: Callable[[], None]
+) -> AbstractContextManager[None]:
+    """Meanwhile hear of errors of the cards that NVML ever had, and look at those that are here."""
+    if not gpus.is_open:
+        return nullcontext()
+    monitor = Monitor(health, gpus.events(ever), gpus.look, changed)
+    return _running(monitor.watch([gpu.pci_address for gpu in here]))
+
+
 def _plan_rules(config: Config) -> PlanRules:
     return PlanRules(
         driver_name=config.driver_name,
@@ -173,7 +192,12 @@ def _taints(driver_name: str, unclean: Collection[PciAddress], health: Health) -
 
 
 def _healths(records: Iterable[DeviceRecord], health: Health) -> list[DeviceHealth]:
-    return [health_of(each.name, health.of(each.gpu, each.placement)) for each in records]
+    return [
+        health_of(each.name, health.of(each.gpu, each.placement))
+        if each.vendor is Vendor.NVIDIA
+        else unwatched(each.name, each.vendor)
+        for each in records
+    ]
 
 
 def _take_over(prepared: PreparedClaims, hands: Hands, specs: ClaimSpecs) -> Collection[PciAddress]:
@@ -197,6 +221,7 @@ def _node_paths(config: Config) -> NodePaths:
     return NodePaths(
         cdi_dir=config.cdi_dir,
         proc_root=config.proc_root,
+        sys_root=config.sys_root,
         driver_root=config.driver_root,
         host_driver_root=config.host_driver_root,
     )

@@ -17,7 +17,7 @@ from dra.objects import DeviceAllocationConfiguration, DeviceRequestAllocationRe
 from dra.quantity import Format, Quantity, parse_quantity
 from nodedriver.configfields import DeviceConfigError, shown
 from nodedriver.deviceconfigs import ConfigRules, sharing_of
-from nodedriver.facts import DeviceType
+from nodedriver.facts import DeviceType, Vendor
 from nodedriver.gpuconfig import MIB, GpuConfig, Interval, MpsLimits, Strategy, smallest
 from nodedriver.inventory import DeviceRecord
 
@@ -110,6 +110,9 @@ def _plan_device(asked: _Asked, records: Mapping[str, DeviceRecord], rules: Plan
     if result.admin_access:
         return _planned(own, admin_access=True)
     config = sharing_of(result, record.type, asked.configs, ConfigRules(rules.driver_name, nvidia=rules.nvidia_configs))
+    if record.vendor is not Vendor.NVIDIA:
+        _refuse_sharing(own, config)
+        return _planned(own)
     if record.type is DeviceType.TIME_SLICED:
         slots = _whole_number(result, "slots", "1", record.slots)
         return _planned(own, slots=slots, interval=_interval_of_slots(own, slots, config))
@@ -169,6 +172,16 @@ def _limit_of_whole(share: _Share, config: GpuConfig, memory: int | None) -> int
     """What is asked, or None; more than the device has is as good as all of it."""
     asked = smallest(config.memory_limit, memory)
     return None if asked is None else _whole_mib(min(asked, share.record.memory))
+
+
+def _refuse_sharing(share: _Share, config: GpuConfig) -> None:
+    """MPS and time slices are NVIDIA's; the card of another vendor is given whole."""
+    if config.strategy is not None:
+        raise _RefusedError(
+            f"{share}: sharing.strategy {config.strategy} is for cards of {Vendor.NVIDIA} only, and "
+            f"{share.record.name} is one of {share.record.vendor}, which is given whole: leave sharing out, or ask for "
+            f'a card whose attribute vendor is "{Vendor.NVIDIA}"'
+        )
 
 
 def _refuse_time_slicing(share: _Share, config: GpuConfig) -> None:

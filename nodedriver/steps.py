@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from nodedriver.cardmodes import CardMode
-from nodedriver.facts import ComputeMode, MigPlacement, PciAddress
+from nodedriver.facts import ComputeMode, MigPlacement, PciAddress, Vendor
 from nodedriver.gpuconfig import Interval, MpsLimits
 from nodedriver.holding import PreparedClaim, PreparedDevice, limits_of, sharers
 
@@ -175,5 +175,10 @@ def _left_by(claim: PreparedClaim, others: Others) -> set[PciAddress]:
 
 
 def _acted_on(claim: PreparedClaim) -> Iterator[tuple[int, PreparedDevice]]:
-    """The devices with their indexes; admin access looks only, and nothing is done for it."""
-    return ((index, device) for index, device in enumerate(claim.devices) if not device.admin_access)
+    """The devices with their indexes for which anything is done to the card.
+
+    Admin access looks only, and a card of AMD's or Intel's is served as it is: the CDI file is all that they get.
+    """
+    for index, device in enumerate(claim.devices):
+        if not device.admin_access and device.vendor is Vendor.NVIDIA:
+            yield index, device

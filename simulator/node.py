@@ -18,6 +18,7 @@ from nodedriver.mpsd.__main__ import main as run_mpsd
 from simulator import crash
 from simulator.silicon import nvml
 from simulator.silicon.fleet import initialise
+from simulator.silicon.state import State
 from simulator.silicon.tree import Tree
 
 
@@ -28,7 +29,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--scenario", default="h100x8", help="which machine to make when the folder has none")
     own, rest = parser.parse_known_args(arguments)
     tree = machine(own.root.absolute(), own.scenario)
-    nvml.install(tree.state)
+    if State(tree.state).read().gpus:  # without a card of NVIDIA's there is no NVML either
+        nvml.install(tree.state)
     crash.install(tree.root)
     if rest[:1] == ["mpsd"]:
         return run_mpsd([*roots(tree), *rest[1:]])

@@ -37,6 +37,11 @@ def health_of(device: str, ailments: Sequence[Ailment]) -> DeviceHealth:
     return DeviceHealth(device, _wellness(ailments), message)
 
 
+def unwatched(device: str, vendor: str) -> DeviceHealth:
+    """A device of a card whose errors nobody tells this driver."""
+    return DeviceHealth(device, Wellness.UNKNOWN, f"the node driver does not hear of errors of cards of {vendor}")
+
+
 def _wellness(ailments: Sequence[Ailment]) -> Wellness:
     if any(each.severity in (Severity.DAEMON, Severity.RESET, Severity.NODE) for each in ailments):
         return Wellness.UNHEALTHY

@@ -20,6 +20,7 @@ ABSENT = (pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_INVALID_ARGUMENT, p
 GONE = (pynvml.NVML_ERROR_NOT_FOUND,)
 
 _NEXT_STEPS = {
+    pynvml.NVML_ERROR_UNINITIALIZED: "No card of NVIDIA's was there at the start: start the node driver again.",
     pynvml.NVML_ERROR_NO_PERMISSION: "Run the node driver as root, or give it the capability file mig/config.",
     pynvml.NVML_ERROR_DRIVER_NOT_LOADED: "Load the NVIDIA kernel module, then start the node driver again.",
     pynvml.NVML_ERROR_LIBRARY_NOT_FOUND: "Install the NVIDIA driver, or set the driver root to where it is.",

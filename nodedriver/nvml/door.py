@@ -31,32 +31,38 @@ log = structlog.get_logger(__name__)
 
 
 class Nvml:
-    """The GPUs of this node."""
+    """The GPUs of this node. `is_open` is false where none of them is NVIDIA's: then NVML need not be there."""
 
-    def __init__(self, *, library: Path | None, sys_root: Path, patience: float = SECONDS) -> None:
+    def __init__(self, *, library: Path | None, sys_root: Path, patience: float = SECONDS, needed: bool = True) -> None:
         """Load that library unless one stands under pynvml already (None: by its name), and begin the session.
 
-        A node without GPUs is no error; one without the driver is. `patience`: the most seconds to wait for a card.
+        A node without GPUs is no error; one without the driver is, where it is `needed`. `patience`: the most seconds
+        to wait for a card.
         """
         # It would show MPS locality domains instead of GPUs (NVML 13.5).
         os.environ.pop("NVML_MPS_DEVICE_ENUMERATION", None)
-        if library and pynvml.nvmlLib is None:
+        if needed and library and pynvml.nvmlLib is None:
             pynvml.nvmlLib = ctypes.CDLL(str(library))
         self._sys_root = sys_root
         self._links: dict[PciAddress, frozenset[PciAddress]] = {}
         self._patience = Patience(patience)
-        self._patience.ask("NVML", lambda: ask("NVML", pynvml.nvmlInitWithFlags, pynvml.NVML_INIT_FLAG_NO_GPUS))
+        self.is_open = needed
+        if needed:
+            self._patience.ask("NVML", lambda: ask("NVML", pynvml.nvmlInitWithFlags, pynvml.NVML_INIT_FLAG_NO_GPUS))
 
     def close(self) -> None:
         """End the session. Where a card hangs it may not end; it does with the process."""
         try:
-            self._patience.ask("NVML", lambda: ask("NVML", pynvml.nvmlShutdown))
+            if self.is_open:
+                self._patience.ask("NVML", lambda: ask("NVML", pynvml.nvmlShutdown))
         except GpuError as error:
             log.warning("NVML session not ended", error=str(error))
         self._patience.close()
 
     def facts(self) -> tuple[GpuFacts, ...]:
         """Every GPU that answers, by PCI address. One that does not is left out and logged: its neighbours serve on."""
+        if not self.is_open:
+            return ()
         found = []
         count: int = self._patience.ask("NVML", lambda: ask("NVML", pynvml.nvmlDeviceGetCount))
         for index in range(count):

@@ -15,8 +15,9 @@ from pathlib import Path
 import msgspec
 
 from dra.mig.profiles import model_of_product
-from simulator.silicon import pci
+from simulator.silicon import pci, plaincards
 from simulator.silicon.hardware import Gpu, Silicon
+from simulator.silicon.plaincards import PlainCard
 from simulator.silicon.state import State
 from simulator.silicon.tree import LIBRARIES, Tree, capability_minor, capability_text
 
@@ -36,6 +37,7 @@ Block devices:
   8 sd
 """
 
+_KERNEL = "6.8.0-45-generic"
 _LIBRARY_NAMES = (
     "libcuda",
     "libcudadebugger",
@@ -69,7 +71,8 @@ class Scenario:
 
     driver_version: str
     cuda_version: int
-    gpus: tuple[CardGroup, ...]
+    gpus: tuple[CardGroup, ...] = ()
+    plain: tuple[PlainCard, ...] = ()
 
 
 def initialise(root: Path, scenario: str = "h100x8", seed: str = "") -> Tree:
@@ -81,13 +84,16 @@ def initialise(root: Path, scenario: str = "h100x8", seed: str = "") -> Tree:
     tree = Tree(root)
     if tree.state.exists():
         raise FileExistsError(f"{tree.state} exists: this root holds a machine already.")
-    silicon = build(load(scenario), seed or scenario)
+    described = load(scenario)
+    silicon = build(described, seed or scenario)
     root.mkdir(parents=True, exist_ok=True)
     _write_proc(tree, silicon)
+    plaincards.write(tree, described.plain)
     for gpu in silicon.gpus:
         pci.write_device(tree.sys, gpu)
     _write_dev(tree, silicon)
-    _write_driver_root(tree, silicon)
+    if silicon.gpus:
+        _write_driver_root(tree, silicon)
     State(tree.state).create(silicon)
     return tree
 
@@ -143,6 +149,7 @@ def _write_proc(tree: Tree, silicon: Silicon) -> None:
     version = silicon.driver_version
     _write(tree.proc / "devices", _PROC_DEVICES)
     _write(tree.proc / "sys/kernel/random/boot_id", f"{uuid.uuid4()}\n")
+    _write(tree.proc / "sys/kernel/osrelease", f"{_KERNEL}\n")
     _write(nvidia / "version", f"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {version}  Release Build\n")
     _write(nvidia / "params", "ModifyDeviceFiles: 1\nDeviceFileUID: 0\nDeviceFileGID: 0\nDeviceFileMode: 438\n")
     for gpu in silicon.gpus:

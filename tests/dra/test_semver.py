@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dra.errors import InvalidSemverError
-from dra.semver import Semver, parse_semver
+from dra.semver import Semver, lenient_semver, parse_semver
 
 
 @pytest.mark.parametrize(
@@ -90,3 +90,19 @@ def test_build_metadata_does_not_count_in_comparisons() -> None:
 def test_any_text_is_a_version_or_a_named_error(text: str, normalize: bool) -> None:  # noqa: FBT001  # generated
     with contextlib.suppress(InvalidSemverError):
         assert isinstance(parse_semver(text, normalize=normalize), Semver)
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("580.65.06", "580.65.6"),
+        ("6.8.0-45-generic", "6.8.0"),
+        ("535", "535.0.0"),
+        ("6.12", "6.12.0"),
+        ("1.2.3.4", "1.2.3"),
+        ("v1.2", None),
+        ("", None),
+    ],
+)
+def test_drivers_have_numbers_that_are_no_semver(text: str, version: str | None) -> None:
+    assert lenient_semver(text) == version

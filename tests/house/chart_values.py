@@ -27,6 +27,7 @@ ALL_ON: dict[str, Any] = {
         "cdiDir": "/run/cdi",
         "migMode": "keep",
         "nvidiaConfigs": True,
+        "integratedCards": True,
         "httpPort": 9999,
         "podAnnotations": {"prometheus.io/scrape": "true"},
     },

@@ -96,6 +96,7 @@ class Machine:
         paths = NodePaths(
             cdi_dir=self.cdi_dir,
             proc_root=self.tree.proc,
+            sys_root=self.tree.sys,
             driver_root=self.tree.driver,
             host_driver_root=self.tree.driver,
         )

@@ -26,10 +26,10 @@ CALL_SECONDS = 45.0  # what the kubelet waits
 class DriverNode:
     """A node of its own under `folder`: kubelet folders, CDI folder, cards, and the two programs."""
 
-    def __init__(self, folder: Path, store: Store) -> None:
+    def __init__(self, folder: Path, store: Store, scenario: str = "h100x8") -> None:
         self.folder = folder
         self.store = store
-        self.tree = initialise(folder / "machine")
+        self.tree = initialise(folder / "machine", scenario)
         self.state = State(self.tree.state)
         self.plugin_dir = folder / "k" / "plugins" / DRIVER
         self.registration_socket = folder / "k" / "plugins_registry" / f"{DRIVER}-reg.sock"

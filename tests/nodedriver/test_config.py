@@ -24,7 +24,7 @@ def test_defaults_are_a_nodes_usual_paths() -> None:
     assert config.cdi_dir == Path("/var/run/cdi")
     assert config.mps_reserve == 536870912
     assert config.time_slices == 10
-    assert (config.mig_mode, config.nvidia_configs) == ("when-needed", False)
+    assert (config.mig_mode, config.nvidia_configs, config.integrated_cards) == ("when-needed", False, False)
     assert config.kubeconfig is None
 
 
@@ -67,6 +67,7 @@ WRONG = {
     "no port": (("--http-port", "65536"), {}, "(PORTICO_HTTP_PORT): '65536' is not a whole number from 0 to 65535"),
     "no address": (("--http-address", "host"), {}, "(PORTICO_HTTP_ADDRESS): 'host' is not an IP address"),
     "negative": (("--mps-reserve=-1Gi",), {}, "'-1Gi' is negative"),
+    "maybe integrated": (("--integrated-cards", "maybe"), {}, "(PORTICO_INTEGRATED_CARDS): 'maybe' is none of no, yes"),
     "bad MIG mode": (("--mig-mode", "never"), {}, "(PORTICO_MIG_MODE): 'never' is none of when-needed, keep"),
     "neither yes nor no": (
         (),

@@ -16,7 +16,8 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("scenario", "cards"), [("h100x8", 8), ("h200x8", 8), ("a100x8", 8), ("l4x4", 4), ("mixed", 6)]
+    ("scenario", "cards"),
+    [("h100x8", 8), ("h200x8", 8), ("a100x8", 8), ("l4x4", 4), ("mixed", 6), ("three-vendors", 8)],
 )
 def test_every_scenario_is_ordered_by_pci_address(tmp_path: Path, scenario: str, cards: int) -> None:
     gpus = State(initialise(tmp_path, scenario).state).read().gpus
@@ -27,7 +28,10 @@ def test_every_scenario_is_ordered_by_pci_address(tmp_path: Path, scenario: str,
 
 
 def test_each_scenario_file_is_in_the_table_above() -> None:
-    assert {path.stem for path in SCENARIOS.glob("*.toml")} == {"h100x8", "h200x8", "a100x8", "l4x4", "mixed"}
+    assert {path.stem for path in SCENARIOS.glob("*.toml")} == {
+        "h100x8", "h200x8", "a100x8", "l4x4", "mixed", "three-vendors",
+        "amd-intel",  # no card of NVIDIA's
+    }  # fmt: skip
 
 
 def test_default_cards_have_their_own_roots_on_two_numa_nodes(root: Path) -> None:
@@ -105,5 +109,5 @@ def test_a_machine_is_not_made_twice(root: Path) -> None:
 
 
 def test_an_unknown_scenario_names_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="there are a100x8, h100x8, h200x8, l4x4, mixed"):
+    with pytest.raises(ValueError, match="there are a100x8, amd-intel, h100x8, h200x8, l4x4, mixed, three-vendors"):
         initialise(tmp_path / "x", "h999x1")
