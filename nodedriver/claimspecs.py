@@ -25,6 +25,7 @@ from nodedriver.cdi import (
     qualified_name,
     spec,
 )
+from nodedriver.devchar import link_nodes
 from nodedriver.driverroot import container_files
 from nodedriver.facts import DeviceNode, PciAddress, Vendor
 from nodedriver.files import remove_if_present, write_atomically
@@ -40,11 +41,12 @@ _NOTE = msgspec.json.Decoder(PreparedClaim)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePaths:
-    """Where things lie: the CDI folder, the node's /proc and /sys, NVIDIA's driver as we and as the node see it."""
+    """Where things lie: the CDI folder, its /proc, /sys and /dev, NVIDIA's driver as we and as the node see it."""
 
     cdi_dir: Path
     proc_root: Path
     sys_root: Path
+    dev_root: Path
     driver_root: Path
     host_driver_root: Path
 
@@ -76,7 +78,10 @@ class ClaimSpecs:
             )
             for device in claim.devices
         ]
-        content = spec(self._driver_name, devices, self._common(claim))
+        common = self._common(claim)
+        own = (node for device in devices for node in device.nodes)
+        link_nodes(self._paths.dev_root, (*common.control_nodes, *own))
+        content = spec(self._driver_name, devices, common)
         write_atomically(self._file(claim.uid), content)
 
     def _common(self, claim: PreparedClaim) -> CdiCommon:

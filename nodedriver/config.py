@@ -47,6 +47,7 @@ class Config:
     cdi_dir: Path
     proc_root: Path
     sys_root: Path
+    dev_root: Path
     driver_root: Path
     host_driver_root: Path
     kubeconfig: str | None
@@ -132,6 +133,7 @@ SETTINGS = (
     Setting("--cdi-dir", "PORTICO_CDI_DIR", "/var/run/cdi", "where the container runtime reads generated CDI specs"),
     Setting("--proc-root", "PORTICO_PROC_ROOT", "/proc", "the node's /proc"),
     Setting("--sys-root", "PORTICO_SYS_ROOT", "/sys", "the node's /sys"),
+    Setting("--dev-root", "PORTICO_DEV_ROOT", "/dev", "the node's /dev, for links in its folder char"),
     Setting("--driver-root", "PORTICO_DRIVER_ROOT", "/", "NVIDIA's driver, as this process sees it"),
     Setting("--host-driver-root", "PORTICO_HOST_DRIVER_ROOT", "", "the same, as the node sees it; default: alike"),
     Setting(
@@ -175,6 +177,7 @@ def load_config(flags: argparse.Namespace, environment: Mapping[str, str]) -> Co
         cdi_dir=_folder(values, "cdi_dir", ""),
         proc_root=_folder(values, "proc_root", ""),
         sys_root=_folder(values, "sys_root", ""),
+        dev_root=_folder(values, "dev_root", ""),
         driver_root=driver_root,
         host_driver_root=_folder(values, "host_driver_root", str(driver_root)),
         kubeconfig=values["kubeconfig"] or None,

@@ -222,6 +222,7 @@ def _node_paths(config: Config) -> NodePaths:
         cdi_dir=config.cdi_dir,
         proc_root=config.proc_root,
         sys_root=config.sys_root,
+        dev_root=config.dev_root,
         driver_root=config.driver_root,
         host_driver_root=config.host_driver_root,
     )

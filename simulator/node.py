@@ -51,6 +51,7 @@ def roots(tree: Tree) -> list[str]:
     flags = {
         "--proc-root": tree.proc,
         "--sys-root": tree.sys,
+        "--dev-root": tree.dev,
         "--driver-root": tree.driver,
     }
     return [word for flag, path in flags.items() for word in (flag, str(path))]

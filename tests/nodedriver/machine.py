@@ -97,6 +97,7 @@ class Machine:
             cdi_dir=self.cdi_dir,
             proc_root=self.tree.proc,
             sys_root=self.tree.sys,
+            dev_root=self.tree.dev,
             driver_root=self.tree.driver,
             host_driver_root=self.tree.driver,
         )
