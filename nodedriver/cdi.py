@@ -13,7 +13,6 @@ import msgspec
 from dra.names import ClaimUID
 from dra.objects import JsonObject
 from nodedriver.facts import DeviceNode
-from nodedriver.ports import CLAIM_VARIABLE
 
 # The lowest version that covers what is used here: names that start with a digit, as claim uids do, came with 0.5.0,
 # annotations with 0.6.0.
@@ -37,12 +36,11 @@ class Mount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MpsEdits:
-    """How a container of that claim reaches its MPS daemon, and the limits of its share, memory in bytes (None: none).
+    """How a container reaches its MPS daemon, and the limits of its share, memory in bytes (None: no limit of ours).
 
     Clients and server share memory through `shared_memory`, a folder of the node; None where there is none.
     """
 
-    claim: ClaimUID
     pipe_directory: str
     shared_memory: str | None = None
     thread_percentage: int | None = None
@@ -75,11 +73,14 @@ def file_name(driver_name: str, uid: ClaimUID) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CdiCommon:
-    """What every container with a device of the claim gets, and a note that the file carries along for its writer."""
+    """What every container with a device of the claim gets, a note that the file carries along for its writer,
+    and the entry of the environment that marks the claim's processes.
+    """
 
     control_nodes: Iterable[DeviceNode]
     driver_files: Iterable[Mount]
     note: str = ""
+    mark: str = ""
 
 
 def spec(driver_name: str, devices: Sequence[CdiDevice], common: CdiCommon) -> bytes:
@@ -90,7 +91,7 @@ def spec(driver_name: str, devices: Sequence[CdiDevice], common: CdiCommon) -> b
         "annotations": {_note_key(driver_name): common.note},
         "devices": [{"name": device.name, "containerEdits": _device_edits(device)} for device in devices],
         "containerEdits": {
-            "env": ["NVIDIA_VISIBLE_DEVICES=void"],
+            "env": ["NVIDIA_VISIBLE_DEVICES=void", *([common.mark] if common.mark else [])],
             "deviceNodes": [_node(node) for node in common.control_nodes],
             "mounts": [_mount(mount, _FILE_OPTIONS) for mount in common.driver_files],
         },
@@ -131,7 +132,7 @@ def _mps_environment(mps: MpsEdits) -> list[str]:
 
     The daemon serves one device, so its ordinal is 0.
     """
-    environment = [f"CUDA_MPS_PIPE_DIRECTORY={MPS_PIPE_DIRECTORY}", f"{CLAIM_VARIABLE}={mps.claim}"]
+    environment = [f"CUDA_MPS_PIPE_DIRECTORY={MPS_PIPE_DIRECTORY}"]
     if mps.thread_percentage is not None:
         environment.append(f"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE={mps.thread_percentage}")
     if mps.memory_limit is not None:

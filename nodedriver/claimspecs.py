@@ -31,6 +31,7 @@ from nodedriver.facts import DeviceNode, PciAddress, Vendor
 from nodedriver.files import remove_if_present, write_atomically
 from nodedriver.gpuconfig import MpsLimits
 from nodedriver.holding import ClaimState, PreparedClaim, PreparedDevice
+from nodedriver.marks import mark
 from nodedriver.ports import GpuError, Gpus, MpsDaemonStatus
 from nodedriver.procfs import control_nodes, gpu_node, mig_nodes
 from nodedriver.vendors import plain_nodes
@@ -74,7 +75,7 @@ class ClaimSpecs:
             CdiDevice(
                 name=device_name(claim.uid, device.device, device.device_request),
                 nodes=self._nodes(device),
-                mps=_mps(claim.uid, device.mps, daemons[device.uuid]) if device.mps else None,
+                mps=_mps(device.mps, daemons[device.uuid]) if device.mps else None,
             )
             for device in claim.devices
         ]
@@ -86,10 +87,12 @@ class ClaimSpecs:
 
     def _common(self, claim: PreparedClaim) -> CdiCommon:
         """A claim without a card of NVIDIA's gets nothing of its driver, which need not be there."""
-        if all(device.vendor is not Vendor.NVIDIA for device in claim.devices):
-            return CdiCommon(control_nodes=(), driver_files=(), note=_note(claim))
+        nvidia = any(device.vendor is Vendor.NVIDIA for device in claim.devices)
         return CdiCommon(
-            control_nodes=control_nodes(self._paths.proc_root), driver_files=self._driver_files(), note=_note(claim)
+            control_nodes=control_nodes(self._paths.proc_root) if nvidia else (),
+            driver_files=self._driver_files() if nvidia else (),
+            note=_note(claim),
+            mark=mark(claim.uid),
         )
 
     def remove(self, uid: ClaimUID) -> None:
@@ -142,9 +145,8 @@ def _note(claim: PreparedClaim) -> str:
     return msgspec.json.encode(replace(claim, state=ClaimState.COMPLETED, prepared_at=None)).decode()
 
 
-def _mps(claim: ClaimUID, limits: MpsLimits, daemon: MpsDaemonStatus) -> MpsEdits:
+def _mps(limits: MpsLimits, daemon: MpsDaemonStatus) -> MpsEdits:
     return MpsEdits(
-        claim=claim,
         pipe_directory=daemon.pipe_directory,
         shared_memory=daemon.shared_memory,
         thread_percentage=limits.thread_percentage,

@@ -1,26 +1,42 @@
-"""What a claim's status.devices says about our devices (KEP-4817), and the thread that keeps it written.
+"""Keeps the `status.devices` of this node's claims written, by server-side apply as a field manager of our own.
 
-Level-triggered: a write says what the checkpoint holds at that moment, so a lost or doubled wish changes nothing. Never
-in the way of prepare: a failure is logged and tried again later.
+Level-triggered: a write says what holds at that moment, so a lost or doubled wish changes nothing, and what the claim
+says already is not written again. Never in the way of prepare: a failure is logged and tried again later.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import structlog
 
+from dra.errors import DraError
 from dra.kube.errors import KubeError, NotFoundError
 from dra.kube.port import Cluster
-from dra.kube.requests import RESOURCE_CLAIMS, Request, apply, path_of
-from dra.names import ClaimUID
-from dra.objects import API_VERSION, AllocatedDeviceStatus, Condition, JsonObject
+from dra.kube.requests import RESOURCE_CLAIMS, Request, apply, get, path_of
+from dra.names import ClaimRef, ClaimUID
+from dra.objects import (
+    API_VERSION,
+    AllocatedDeviceStatus,
+    DeviceRequestAllocationResult,
+    ResourceClaim,
+    decode,
+)
 from dra.objects.meta import ApiStruct, encode
-from dra.quantity import Format, Quantity
 from nodedriver.checkpoint import CheckpointError
-from nodedriver.holding import Checkpoint, ClaimState, PreparedClaim, PreparedDevice, limits_of, sharers
-from nodedriver.sharing import EnforcedBy, enforced_by
+from nodedriver.devicestatus import (
+    Ailing,
+    Around,
+    Seen,
+    allocated,
+    failed_statuses,
+    says_the_same,
+    statuses_of,
+)
+from nodedriver.holding import Checkpoint, ClaimState
 
 _log = structlog.get_logger()
 RETRY_SECONDS = 5.0
@@ -45,60 +61,43 @@ class _AppliedClaim(ApiStruct, frozen=True, kw_only=True, omit_defaults=False):
     status: _Status
 
 
-def status_request(driver_name: str, claim: PreparedClaim, checkpoint: Checkpoint) -> Request:
+def status_request(driver_name: str, ref: ClaimRef, statuses: Sequence[AllocatedDeviceStatus]) -> Request:
     """The server-side apply of our part of the claim's status, as the field manager that is named like the driver."""
     body = _AppliedClaim(
-        metadata=_Metadata(name=claim.name, namespace=claim.namespace, uid=claim.uid),
-        status=_Status(devices=tuple(_device_status(driver_name, claim, d, checkpoint) for d in claim.devices)),
+        metadata=_Metadata(name=ref.name, namespace=ref.namespace, uid=ref.uid),
+        status=_Status(devices=tuple(statuses)),
     )
-    path = path_of(RESOURCE_CLAIMS, namespace=claim.namespace, name=claim.name, subresource="status")
+    path = path_of(RESOURCE_CLAIMS, namespace=ref.namespace, name=ref.name, subresource="status")
     return apply(path, encode(body), manager=driver_name)
 
 
-def _device_status(
-    driver_name: str, claim: PreparedClaim, device: PreparedDevice, checkpoint: Checkpoint
-) -> AllocatedDeviceStatus:
-    ready = Condition(
-        type="Ready",
-        status="True",
-        reason="Prepared",
-        message=f"{device.device} is prepared",
-        last_transition_time=claim.prepared_at,
-    )
-    return AllocatedDeviceStatus(
-        driver=driver_name,
-        pool=device.pool,
-        device=device.device,
-        share_id=device.share_id,
-        conditions=(ready,),
-        data=_data(device, checkpoint),
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusSources:
+    """Where a status comes from: the checkpoint of the moment, what ails a device, when a process was last seen."""
+
+    read: Callable[[], Checkpoint]
+    ailing: Ailing
+    seen: Seen
 
 
-def _data(device: PreparedDevice, checkpoint: Checkpoint) -> JsonObject:
-    """What the portal shows: the share, its limits, and who enforces them beside the neighbours of this moment."""
-    data: JsonObject = {"enforcedBy": EnforcedBy.NONE, "uuid": device.uuid}
-    if device.admin_access or device.mps is None:
-        return data
-    data |= {
-        "sharePercent": device.share,
-        "enforcedBy": enforced_by(device.mps, limits_of(sharers(device, checkpoint.claims.values()))),
-    }
-    if device.mps.thread_percentage is not None:
-        data["activeThreadPercentage"] = device.mps.thread_percentage
-    if device.mps.memory_limit is not None:
-        data["pinnedDeviceMemoryLimit"] = str(Quantity.of(device.mps.memory_limit, Format.BINARY_SI))
-    return data
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A claim as the API server has it: what it says of our devices, and which are allocated to it."""
+
+    ref: ClaimRef
+    told: tuple[AllocatedDeviceStatus, ...]
+    results: tuple[DeviceRequestAllocationResult, ...]
 
 
 class StatusWriter:
     """Writes claim statuses in a thread of its own, one after another, and repeats what failed."""
 
-    def __init__(self, driver_name: str, cluster: Cluster, read: Callable[[], Checkpoint]) -> None:
-        """`read` gives the checkpoint of the moment."""
+    def __init__(self, driver_name: str, cluster: Cluster, sources: StatusSources) -> None:
         self._driver_name = driver_name
         self._cluster = cluster
-        self._read = read
+        self._sources = sources
+        self._known: dict[ClaimUID, _Known] = {}
+        self._failures: dict[ClaimUID, str] = {}
         self._wished: set[ClaimUID] = set()
         self._changed = threading.Condition()
         self._stopping = False
@@ -106,7 +105,7 @@ class StatusWriter:
 
     def start(self) -> None:
         """Begin, with all prepared claims: the last process may have ended before it wrote them."""
-        self.wish(self._read().claims)
+        self.wish_all()
         self._thread.start()
 
     def stop(self) -> None:
@@ -117,10 +116,39 @@ class StatusWriter:
         self._thread.join()
 
     def wish(self, uids: Iterable[ClaimUID]) -> None:
-        """Have these claims' statuses written soon. A claim that is not prepared by then is left alone."""
+        """Have these claims' statuses written soon. A claim that is neither prepared nor failed is left alone."""
         with self._changed:
             self._wished.update(uids)
             self._changed.notify()
+
+    def wish_all(self) -> None:
+        """Have every prepared claim looked at, and forget the others. CheckpointError as at reading."""
+        claims = self._sources.read().claims
+        with self._changed:
+            self._known = {uid: known for uid, known in self._known.items() if uid in claims or uid in self._failures}
+        self.wish(claims)
+
+    def saw(self, claim: ResourceClaim) -> None:
+        """Take notice of the claim as it was just read, which saves reading it again."""
+        allocation = claim.status.allocation
+        known = _Known(
+            claim.ref,
+            tuple(each for each in claim.status.devices if each.driver == self._driver_name),
+            tuple(each for each in (allocation.devices.results if allocation else ()) if self._is_ours(each)),
+        )
+        with self._changed:
+            self._known[claim.ref.uid] = known
+
+    def failed(self, ref: ClaimRef, error: str) -> None:
+        """Have it said that the claim could not be prepared, and why. One that nobody could read is left alone."""
+        with self._changed:
+            if ref.uid not in self._known:
+                return
+            self._failures[ref.uid] = error
+        self.wish([ref.uid])
+
+    def _is_ours(self, result: DeviceRequestAllocationResult) -> bool:
+        return result.driver == self._driver_name
 
     def _run(self) -> None:
         while True:
@@ -129,27 +157,61 @@ class StatusWriter:
                 if self._stopping:
                     return
                 uids, self._wished = self._wished, set()
-            failed = [uid for uid in sorted(uids) if not self._write(uid)]
+            failed = [uid for uid in sorted(uids) if not self._keep(uid)]
             if failed:
                 self._wait_before_retry(failed)
 
-    def _wait_before_retry(self, failed: list[ClaimUID]) -> None:
+    def _wait_before_retry(self, failed: Collection[ClaimUID]) -> None:
         with self._changed:
             self._changed.wait_for(lambda: self._stopping, timeout=RETRY_SECONDS)
             self._wished.update(failed)
 
-    def _write(self, uid: ClaimUID) -> bool:
+    def _keep(self, uid: ClaimUID) -> bool:
         """Whether nothing is left to do for this claim."""
         log = _log.bind(uid=uid)
         try:
-            checkpoint = self._read()
-            claim = checkpoint.claims.get(uid)
-            if claim is None or claim.state is not ClaimState.COMPLETED:
-                return True
-            self._cluster.send(status_request(self._driver_name, claim, checkpoint))
+            self._write(uid)
         except NotFoundError:
             log.info("resource claim was gone before its status was written")
-        except (KubeError, CheckpointError) as error:
+        except (KubeError, DraError, CheckpointError) as error:
             log.warning("claim status not written", error=str(error), retry_seconds=RETRY_SECONDS)
+            self._known.pop(uid, None)  # it may have changed: read it anew
             return False
         return True
+
+    def _write(self, uid: ClaimUID) -> None:
+        around = self._around()
+        claim = around.checkpoint.claims.get(uid)
+        error = self._failures.pop(uid, None)
+        if claim is not None and claim.state is ClaimState.COMPLETED:
+            known = self._known.get(uid) or self._fetched(claim.ref)
+            self._tell(known, statuses_of(claim, known.told, around))
+        elif error is not None and uid in self._known:
+            known = self._known[uid]
+            self._tell(known, failed_statuses(known.results, known.told, error, around.now))
+
+    def _around(self) -> Around:
+        return Around(
+            driver_name=self._driver_name,
+            checkpoint=self._sources.read(),
+            ailing=self._sources.ailing,
+            seen=self._sources.seen,
+            now=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        )
+
+    def _fetched(self, ref: ClaimRef) -> _Known:
+        """The claim as it is now; one that has another uid by now has nothing of ours."""
+        claim = decode(self._cluster.send(get(RESOURCE_CLAIMS, ref.name, namespace=ref.namespace)), ResourceClaim)
+        if claim.metadata.uid != ref.uid:
+            return _Known(ref, (), ())
+        self.saw(claim)
+        return self._known[ref.uid]
+
+    def _tell(self, known: _Known, statuses: tuple[AllocatedDeviceStatus, ...]) -> None:
+        """Write what differs. What is not allocated to the claim any more can't stand in its status (API rule)."""
+        wanted = allocated(statuses, known.results)
+        if says_the_same(known.told, wanted):
+            return
+        self._cluster.send(status_request(self._driver_name, known.ref, wanted))
+        with self._changed:
+            self._known[known.ref.uid] = _Known(known.ref, wanted, known.results)

@@ -80,7 +80,9 @@ type PrepareResult = Prepared | Failed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What the driver works with. `statuses` takes the uids of claims whose status is to be written anew."""
+    """What the driver works with. `statuses` takes the uids of claims whose status is to be written anew, `seen` each
+    claim as it was read for prepare, `failed` why one of them could not be prepared.
+    """
 
     cluster: Cluster
     records: Mapping[str, DeviceRecord]
@@ -90,6 +92,8 @@ class Parts:
     hands: Hands
     statuses: Callable[[Iterable[ClaimUID]], None]
     requests: Requests = field(default_factory=Requests)
+    seen: Callable[[ResourceClaim], None] = lambda _claim: None
+    failed: Callable[[ClaimRef, str], None] = lambda _ref, _error: None
 
 
 class Driver:
@@ -104,6 +108,8 @@ class Driver:
         self._hands = parts.hands
         self._statuses = parts.statuses
         self._requests = parts.requests
+        self._seen = parts.seen
+        self._failed = parts.failed
 
     def prepare(self, ref: ClaimRef) -> PrepareResult:
         """Make the claim's devices ready. Repeating verifies the hardware, repairs it, answers the same."""
@@ -112,6 +118,7 @@ class Driver:
                 claim = _logged("resource claim prepared", ref, self._prepare)
         except ClaimError as error:
             self._requests.failed(PREPARE, error.type)
+            self._failed(ref, str(error))
             return Failed(str(error))
         return Prepared(
             tuple(
@@ -169,6 +176,7 @@ class Driver:
             raise ClaimError(
                 f"resource claim {ref} is not allocated (any more): the scheduler has to allocate it first"
             )
+        self._seen(claim)
         return claim
 
     def _repeat(self, uid: ClaimUID, plan: PreparePlan) -> PreparedClaim | None:

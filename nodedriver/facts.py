@@ -156,6 +156,15 @@ type CardFacts = GpuFacts | PlainCardFacts  # every card of the node, whoever to
 
 
 @dataclass(frozen=True, slots=True)
+class GpuProcess:
+    """A process on a card, or on the GPU instance at that placement. Clients of MPS are told from all others."""
+
+    pid: int
+    placement: MigPlacement | None
+    mps_client: bool
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceNode:
     """A character device as a container is to have it."""
 

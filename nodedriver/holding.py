@@ -149,17 +149,18 @@ def conflict(checkpoint: Checkpoint, claim: PreparedClaim) -> str:
 
 def _held(device: PreparedDevice, claim: PreparedClaim, others: Iterable[PreparedClaim]) -> str:
     taken = sum((own.percent for own in sharers(device, (claim,))), Fraction())
-    holders = []
+    parts = []
     for other in others:
         for theirs in _taking(other.devices):
             if theirs.place == device.place:
                 taken += theirs.percent
-                holders.append(f"{other.ref} ({theirs.part})")
+                parts.append(theirs.part)
             elif theirs.gpu == device.gpu and _overlap(theirs.placement, device.placement):
-                return f"it overlaps {theirs.device}, which resource claim {other.ref} holds until it is unprepared"
+                return f"it overlaps {theirs.device}, which another resource claim holds until it is unprepared"
     if taken <= WHOLE:
         return ""
-    return f"with {', '.join(holders) or 'the other shares of this claim'} its shares would be {ceil(taken)} % of it"
+    others_hold = f"what other claims hold ({', '.join(parts)})" if parts else "the other shares of this claim"
+    return f"with {others_hold} its shares would be {ceil(taken)} % of it"
 
 
 def _overlap(one: MigPlacement | None, other: MigPlacement | None) -> bool:

@@ -11,8 +11,9 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from functools import partial
+from typing import Protocol
 
 import structlog
 
@@ -23,7 +24,7 @@ from dra.names import ClaimUID
 from nodedriver import logs
 from nodedriver.checkpoint import CheckpointError
 from nodedriver.claimspecs import ClaimSpecs, NodePaths
-from nodedriver.claimstatus import StatusWriter
+from nodedriver.claimstatus import StatusSources, StatusWriter
 from nodedriver.config import Config, ConfigError, add_flags, load_config
 from nodedriver.driver import Driver, Parts
 from nodedriver.driverroot import find_nvml
@@ -36,6 +37,7 @@ from nodedriver.inventory import DeviceRecord, Inventory, InventoryRules, Taints
 from nodedriver.kubelet.health import HealthStreams
 from nodedriver.kubelet.probing import kubelet_side
 from nodedriver.kubelet.server import Endpoints, RegistrationRefusedError, serve
+from nodedriver.lastseen import LastSeen
 from nodedriver.locks import Locks, LockTimeoutError
 from nodedriver.mps import MpsClient
 from nodedriver.mpswatch import MpsWatch
@@ -54,6 +56,7 @@ from nodedriver.vendors import find_plain_cards, has_nvidia_card
 
 # Of one wait; all waits of one call of the kubelet together have what `deadline` says.
 LOCK_SECONDS = 10.0
+PROCESS_SECONDS = 60.0  # between two looks for processes on what claims hold
 LOOK_SECONDS = 300.0  # between two comparisons of what claims have with what they should have
 UNCLEAN = "checkpoint-unreadable"  # value of the taint; the sentence stands in the refusal
 
@@ -109,7 +112,7 @@ def _run_driver(config: Config) -> None:
         daemons = MpsWatch(mps.watch, prepared.read, health)
         rules = InventoryRules(config.driver_name, config.time_slices)
         build = partial(take_inventory, rules, every, ranks, taints=_taints(config.driver_name, unclean, health))
-        statuses = StatusWriter(config.driver_name, cluster, prepared.read)
+        statuses, watch = _claim_statuses(config, cluster, prepared, gpus, health)
         publisher = Publisher(cluster, driver_name=config.driver_name, node_name=config.node_name)
         records = build().records
         sources = Sources(gpus.facts, prepared.read, lambda: publisher.published, records)
@@ -127,17 +130,20 @@ def _run_driver(config: Config) -> None:
             prepared=prepared,
             hands=hands,
             statuses=held,
+            seen=statuses.saw,
+            failed=statuses.failed,
         )
         endpoints = Endpoints(config.driver_name, config.dra_socket, config.registration_socket)
         watched = _watched(config, parts, publisher, endpoints)
         rounds = Rounds(Reconciler(parts, specs).look, seconds=LOOK_SECONDS)
-        with _running(statuses), _running(rounds), _published(publisher, build) as publish, _running(cards):
+        with _running(statuses, rounds, watch), _published(publisher, build) as publish, _running(cards):
             streams = HealthStreams(config.node_name, partial(_healths, parts.records.values(), health))
 
             def changed() -> None:
                 streams.wake()
                 publish()
                 cards.nudge()
+                statuses.wish_all()
 
             ever = ranks.keys() - {card.pci_address for card in plain}
             with (
@@ -191,6 +197,21 @@ def _taints(driver_name: str, unclean: Collection[PciAddress], health: Health) -
     return lambda gpu, part: (*((taint,) if gpu in unclean else ()), *health.taints(gpu, part))
 
 
+def _claim_statuses(
+    config: Config, cluster: KubeClient, prepared: PreparedClaims, gpus: Nvml, health: Health
+) -> tuple[StatusWriter, Rounds]:
+    """What keeps claim statuses written, and what looks for processes on what claims hold."""
+    seen = LastSeen(config.proc_root, prepared.read, gpus.processes)
+    sources = StatusSources(read=prepared.read, ailing=health.of, seen=seen.of)
+    statuses = StatusWriter(config.driver_name, cluster, sources)
+
+    def look() -> None:
+        seen.look()
+        statuses.wish_all()
+
+    return statuses, Rounds(look, seconds=PROCESS_SECONDS, name="last-seen")
+
+
 def _healths(records: Iterable[DeviceRecord], health: Health) -> list[DeviceHealth]:
     return [
         health_of(each.name, health.of(each.gpu, each.placement))
@@ -228,13 +249,19 @@ def _node_paths(config: Config) -> NodePaths:
     )
 
 
+class _Thread(Protocol):
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+
+
 @contextmanager
-def _running(thread: StatusWriter | Publisher | Rounds | Monitor | PhysicalGpus | MpsWatch) -> Iterator[None]:
-    thread.start()
-    try:
+def _running(*threads: _Thread) -> Iterator[None]:
+    """All of them; the last one that was started is the first to be stopped."""
+    with ExitStack() as started:
+        for thread in threads:
+            thread.start()
+            started.callback(thread.stop)
         yield
-    finally:
-        thread.stop()
 
 
 @contextmanager

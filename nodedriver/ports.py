@@ -11,8 +11,6 @@ from dra.names import ClaimUID
 from nodedriver.facts import ComputeMode, GpuFacts, MigInstanceFacts, MigPlacement, PciAddress
 from nodedriver.gpuconfig import Interval
 
-CLAIM_VARIABLE = "PORTICO_RESOURCE_CLAIM"  # in the environment of MPS clients: the uid of the claim that they are of
-
 
 class GpuError(Exception):
     """The hardware or NVML said no. The text names the GPU, the call and NVML's reason."""
@@ -170,7 +168,7 @@ class Mps(Protocol):
     def end_clients(self, device: str, claim: ClaimUID) -> None:
         """End the clients of that device's daemon which belong to that claim; those of other claims live on.
 
-        A client belongs to the claim whose uid stands in its environment (`CLAIM_VARIABLE`). No daemon, or no such
+        A client belongs to the claim whose mark stands in its environment (`marks`). No daemon, or no such
         client, counts as done.
         """
 

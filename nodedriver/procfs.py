@@ -60,3 +60,11 @@ def _read(path: Path) -> str:
         return path.read_text()
     except OSError as error:
         raise GpuError(f"{path} can't be read: {error.strerror}. See whether NVIDIA's driver is loaded.") from error
+
+
+def environment_of(proc_root: Path, pid: int) -> bytes:
+    """A process's environment as it was started (proc_pid_environ(5)); empty where it is gone or not ours to read."""
+    try:
+        return (proc_root / str(pid) / "environ").read_bytes()
+    except OSError:
+        return b""

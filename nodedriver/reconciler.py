@@ -113,11 +113,11 @@ class Reconciler:
 class Rounds:
     """Calls a look at once and then every so many seconds, in a thread of its own, until it is stopped."""
 
-    def __init__(self, look: Callable[[], object], *, seconds: float) -> None:
+    def __init__(self, look: Callable[[], object], *, seconds: float, name: str = "reconciler") -> None:
         self._look = look
         self._seconds = seconds
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
         """Begin."""
@@ -133,5 +133,5 @@ class Rounds:
             try:
                 self._look()
             except Exception:  # noqa: BLE001 - a fault of ours must not end the rounds
-                _log.exception("look at the resource claims met a fault")
+                _log.exception("look at the resource claims met a fault", thread=self._thread.name)
             self._stopping.wait(self._seconds)

@@ -1,4 +1,4 @@
-"""Which claim an MPS client is of: the driver puts the claim's uid into the environment of its containers.
+"""Which claim an MPS client is of: the driver marks the environment of its containers.
 
 A client that took the variable out of its environment is of no claim here; its container's end ends it.
 """
@@ -8,15 +8,14 @@ from __future__ import annotations
 import contextlib
 import signal
 
+from nodedriver.marks import marked_with
 from nodedriver.mpsd.record import PROC, ProcessId, start_time
-from nodedriver.ports import CLAIM_VARIABLE
 
 
 def is_of(pid: int, claim: str) -> bool:
     """Whether that process is of that claim; one that has ended is of none."""
     with contextlib.suppress(FileNotFoundError, ProcessLookupError, PermissionError):
-        environment = (PROC / str(pid) / "environ").read_bytes().split(b"\0")
-        return f"{CLAIM_VARIABLE}={claim}".encode() in environment
+        return claim in marked_with((PROC / str(pid) / "environ").read_bytes())
     return False
 
 

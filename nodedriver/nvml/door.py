@@ -18,12 +18,13 @@ from pathlib import Path
 import pynvml
 import structlog
 
-from nodedriver.facts import ComputeMode, GpuFacts, MigInstanceFacts, MigPlacement, PciAddress
+from nodedriver.facts import ComputeMode, GpuFacts, GpuProcess, MigInstanceFacts, MigPlacement, PciAddress
 from nodedriver.health.ailments import CardLook
 from nodedriver.nvml import cards, links, mig
 from nodedriver.nvml.calls import Card, ask
 from nodedriver.nvml.events import EventSet, look
 from nodedriver.nvml.patience import SECONDS, Patience
+from nodedriver.nvml.processes import processes
 from nodedriver.nvml.session import SESSION
 from nodedriver.ports import CardUse, GpuError, ModeAnswer
 
@@ -97,6 +98,10 @@ class Nvml:
     def events(self, gpus: Iterable[PciAddress]) -> EventSet:
         """Begin to hear of the critical errors of these cards."""
         return EventSet(gpus, self._on)
+
+    def processes(self, gpu: PciAddress) -> tuple[GpuProcess, ...]:
+        """Compute and graphics processes on the card, and clients of MPS. GpuError where it does not answer."""
+        return self._on(gpu, lambda card: tuple(processes(card)))
 
     def enter_mig(self, gpu: PciAddress) -> None:
         """Be in MIG mode (see `Gpus`)."""

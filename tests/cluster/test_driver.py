@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from dra.kube.client import KubeClient
 from dra.names import ClaimRef, ClaimUID
-from nodedriver.claimstatus import StatusWriter
+from nodedriver.claimstatus import StatusSources, StatusWriter
 from nodedriver.driver import Failed, Prepared
 from tests.cluster.chart import ServiceAccounts, apply_roles
 from tests.cluster.cluster import Cluster
@@ -58,7 +59,8 @@ def machine(cluster: Cluster, accounts: ServiceAccounts, driver_client: KubeClie
 
 @pytest.fixture
 def statuses(machine: Machine, driver_client: KubeClient) -> Iterator[StatusWriter]:
-    writer = StatusWriter(DRIVER, driver_client, machine.prepared.read)
+    sources = StatusSources(read=machine.prepared.read, ailing=lambda _gpu, _part: (), seen=lambda _uid, _cdi: None)
+    writer = StatusWriter(DRIVER, driver_client, sources)
     writer.start()
     yield writer
     writer.stop()
@@ -119,7 +121,11 @@ def test_shares_of_a_card_tell_in_their_claims_who_enforces_them(
 
     (device,) = devices(cluster, "quarter")
     assert (device["driver"], device["pool"], device["device"], device["shareID"]) == (DRIVER, NODE, "gpu-0", SHARE_A)
-    assert [(c["type"], c["status"], c["reason"]) for c in device["conditions"]] == [("Ready", "True", "Prepared")]
+    assert [(c["type"], c["status"], c["reason"]) for c in device["conditions"]] == [
+        ("Ready", "True", "Prepared"),
+        ("MpsReady", "True", "DaemonReady"),
+        ("ShareEnforced", "False", "ClientEnvironment"),
+    ]
     assert device["data"]["pinnedDeviceMemoryLimit"] == "20261Mi"
     managers = {m["manager"]: m["subresource"] for m in managed_fields(cluster, "quarter") if m.get("subresource")}
     assert managers[DRIVER] == "status"
@@ -127,6 +133,46 @@ def test_shares_of_a_card_tell_in_their_claims_who_enforces_them(
     for ref in (quarter, half):
         assert machine.driver.unprepare(ref) == ""
     assert (machine.daemons(), machine.specs()) == ({}, {})
+
+
+def version(cluster: Cluster, name: str) -> str:
+    return str(cluster.call("GET", f"{CLAIMS}/{name}")["metadata"]["resourceVersion"])
+
+
+def test_what_a_claim_says_already_is_not_written_again(
+    cluster: Cluster, machine: Machine, statuses: StatusWriter, driver_client: KubeClient
+) -> None:
+    """Neither by the same writer nor by the next one; a foreign field beside ours stays."""
+    told, sentinel = allocate(cluster, "told", {"device": "gpu-1"}), allocate(cluster, "sentinel", {"device": "gpu-2"})
+    assert isinstance(machine.driver.prepare(told), Prepared)
+    statuses.wish([told.uid])
+    wait_until(lambda: devices(cluster, "told"), "the first status")
+    before = version(cluster, "told")
+    assert isinstance(machine.driver.prepare(sentinel), Prepared)
+    sources = StatusSources(read=machine.prepared.read, ailing=lambda _gpu, _part: (), seen=lambda _uid, _cdi: None)
+    following = StatusWriter(DRIVER, driver_client, sources)
+    following.start()  # looks at all claims, in the order of their uids
+    statuses.wish([told.uid, sentinel.uid])
+    wait_until(lambda: devices(cluster, "sentinel"), "the status of the other claim")
+    following.stop()
+    statuses.stop()
+    assert version(cluster, "told") == before
+
+
+def test_a_claim_whose_devices_were_taken_away_is_left_alone(
+    cluster: Cluster, machine: Machine, statuses: StatusWriter
+) -> None:
+    """The API server refuses a status of a device that is not allocated; nobody goes on trying that for ever."""
+    taken, other = allocate(cluster, "taken", {"device": "gpu-1"}), allocate(cluster, "other", {"device": "gpu-2"})
+    assert isinstance(machine.driver.prepare(taken), Prepared)
+    assert isinstance(machine.driver.prepare(other), Prepared)
+    cluster.raw("PATCH", f"{CLAIMS}/taken/status", b'{"status":null}', "application/merge-patch+json").expect()
+    with capture_logs() as logs:
+        statuses.wish([taken.uid, other.uid])
+        wait_until(lambda: devices(cluster, "other"), "the status of the other claim")
+        statuses.stop()
+    assert devices(cluster, "taken") == []
+    assert [line["event"] for line in logs] == []
 
 
 def managed_fields(cluster: Cluster, name: str) -> list[dict[str, Any]]:

@@ -128,7 +128,9 @@ class TestFourQuarters:
 
         for status in wait_until(statuses, "the device status of four claims"):
             assert status["data"]["enforcedBy"] == "Server"
-            assert [(c["type"], c["status"]) for c in status["conditions"]] == [("Ready", "True")]
+            assert {c["type"]: c["status"] for c in status["conditions"]} == {
+                "Ready": "True", "MpsReady": "True", "ShareEnforced": "True"
+            }  # fmt: skip
 
     def test_device_nodes_are_in_the_container(
         self, node_driver: NodeDriver, inference_team: Workloads, rerankers: list[dict[str, Any]]

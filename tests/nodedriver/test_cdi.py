@@ -30,7 +30,9 @@ LIBRARY = Mount("/usr/lib/libcuda.so.1", "/usr/lib/libcuda.so.1")
 
 
 def spec_of(*devices: CdiDevice) -> dict[str, Any]:
-    text = spec(DRIVER, devices, CdiCommon(control_nodes=CONTROL, driver_files=(LIBRARY,), note="n"))
+    text = spec(
+        DRIVER, devices, CdiCommon(control_nodes=CONTROL, driver_files=(LIBRARY,), note="n", mark="PORTICO_CLAIM_X=1")
+    )
     assert faults(text) == []
     found: dict[str, Any] = json.loads(text)
     return found
@@ -38,7 +40,7 @@ def spec_of(*devices: CdiDevice) -> dict[str, Any]:
 
 def whole(**mps: Any) -> CdiDevice:
     name = device_name(UID, "gpu-3", "gpu")
-    return CdiDevice(name=name, nodes=(gpu_node(3),), mps=MpsEdits(claim=UID, **mps) if mps else None)
+    return CdiDevice(name=name, nodes=(gpu_node(3),), mps=MpsEdits(**mps) if mps else None)
 
 
 def test_names() -> None:
@@ -61,7 +63,7 @@ def test_an_exclusive_card() -> None:
         }
     ]  # fmt: skip
     common = found["containerEdits"]
-    assert common["env"] == ["NVIDIA_VISIBLE_DEVICES=void"]
+    assert common["env"] == ["NVIDIA_VISIBLE_DEVICES=void", "PORTICO_CLAIM_X=1"]
     assert [node["path"] for node in common["deviceNodes"]] == ["/dev/nvidiactl"]
     assert common["mounts"] == [
         {
@@ -79,7 +81,6 @@ def test_a_share_under_mps() -> None:
     edits = device["containerEdits"]
     assert edits["env"] == [
         "CUDA_MPS_PIPE_DIRECTORY=/tmp/nvidia-mps",
-        f"PORTICO_RESOURCE_CLAIM={UID}",
         "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=25",
         "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=20480M",
     ]
@@ -91,7 +92,7 @@ def test_a_share_under_mps() -> None:
 def test_mps_without_limits_of_ours_and_with_shared_memory() -> None:
     (device,) = spec_of(whole(pipe_directory="/p/pipe", shared_memory="/p/shm"))["devices"]
     edits = device["containerEdits"]
-    assert edits["env"] == ["CUDA_MPS_PIPE_DIRECTORY=/tmp/nvidia-mps", f"PORTICO_RESOURCE_CLAIM={UID}"]
+    assert edits["env"] == ["CUDA_MPS_PIPE_DIRECTORY=/tmp/nvidia-mps"]
     assert [m["containerPath"] for m in edits["mounts"]] == ["/tmp/nvidia-mps", "/dev/shm"]
 
 
@@ -100,9 +101,7 @@ nodes = st.builds(DeviceNode, st.just("/dev/nvidia0"), st.integers(1, 4095), st.
 limits = st.one_of(st.none(), st.integers(2**20, 2**40))
 edits = st.one_of(
     st.none(),
-    st.builds(
-        MpsEdits, claim=st.just(UID), pipe_directory=st.just("/p"), thread_percentage=limits, memory_limit=limits
-    ),
+    st.builds(MpsEdits, pipe_directory=st.just("/p"), thread_percentage=limits, memory_limit=limits),
 )
 
 

@@ -107,7 +107,6 @@ def test_a_share_gets_a_daemon_limits_and_exclusive_mode(supervised: Machine) ->
     assert supervised.modes() == (False, "EXCLUSIVE_PROCESS")
     assert environment(supervised, A) == [
         "CUDA_MPS_PIPE_DIRECTORY=/tmp/nvidia-mps",
-        f"PORTICO_RESOURCE_CLAIM={A}",
         "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=25",
         "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=20261M",
     ]
@@ -157,11 +156,11 @@ def test_claims_take_turns_on_a_time_sliced_card(machine: Machine) -> None:
     assert machine.state.read() == before
     third = machine.allocate(allocated(given_slots("gpu-0-timesliced", 1), name="c", uid=C))
     assert (
-        "(1 of 10 slots) can't be prepared: with ml-team/a (9 of 10 slots), ml-team/b (1 of 10 slots) its shares would "
-        "be 110 % of it"
+        "(1 of 10 slots) can't be prepared: with what other claims hold (9 of 10 slots, 1 of 10 slots) its shares "
+        "would be 110 % of it"
     ) in error(machine.driver.prepare(third))
     whole = machine.allocate(allocated(given("gpu-0", 100), name="d", uid=C))
-    assert "it overlaps gpu-0-timesliced, which resource claim ml-team/a holds" in error(machine.driver.prepare(whole))
+    assert "it overlaps gpu-0-timesliced, which another resource claim holds" in error(machine.driver.prepare(whole))
     assert machine.driver.unprepare(many) == machine.driver.unprepare(one) == ""
     assert machine.specs() == {}
 
@@ -246,7 +245,7 @@ def test_a_device_that_another_claim_holds_is_refused(machine: Machine) -> None:
     names(machine.driver.prepare(one))
     two = machine.allocate(allocated(given(MIG, 100), name="b", uid=B))
     message = error(machine.driver.prepare(two))
-    assert f"device {MIG} (100 %) can't be prepared: it overlaps gpu-0, which resource claim ml-team/a holds" in message
+    assert f"device {MIG} (100 %) can't be prepared: it overlaps gpu-0, which another resource claim holds" in message
     assert machine.instances() == []
     assert set(machine.prepared.read().claims) == {A}
 

@@ -67,6 +67,8 @@ def test_status_tells_who_enforces_and_changes_with_the_neighbours(driver_node: 
     wait_until(lambda: status_data(node, "quarter")["enforcedBy"] == "ClientEnvironment", "the neighbour's status")
     wait_until(lambda: status_data(node, "half"), "the second status")
     assert status_data(node, "half") == {
+        "mode": "Physical",
+        "sharing": "MPS",
         "enforcedBy": "Server",
         "sharePercent": 50,
         "activeThreadPercentage": 50,
@@ -78,7 +80,9 @@ def test_status_tells_who_enforces_and_changes_with_the_neighbours(driver_node: 
     (device,) = node.store.objects[f"{CLAIMS}/quarter"]["status"]["devices"]
     assert (device["driver"], device["pool"], device["device"]) == (DRIVER, NODE, "gpu-0")
     assert device["shareID"] == "00000000-0000-4000-8000-000000000025"
-    assert [(c["type"], c["status"], c["reason"]) for c in device["conditions"]] == [("Ready", "True", "Prepared")]
+    assert [(c["type"], c["status"], c["reason"]) for c in device["conditions"]] == [
+        *(("Ready", "True", "Prepared"), ("MpsReady", "True", "DaemonReady"), ("ShareEnforced", "True", "Server"))
+    ]
 
 
 def test_a_status_that_can_not_be_written_fails_no_claim_and_is_written_later(driver_node: DriverNode) -> None:

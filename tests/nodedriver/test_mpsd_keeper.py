@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from dra.names import ClaimUID
+from nodedriver.marks import mark
 from nodedriver.mpsd.backoff import Backoff
 from nodedriver.mpsd.board import Board
 from nodedriver.ports import MpsDaemonSpec, MpsReport, MpsReports, MpsState
@@ -31,6 +32,12 @@ def bench() -> Iterator[MpsBench]:
 
 def quarter(device: str) -> MpsDaemonSpec:
     return MpsDaemonSpec(device=device, thread_percentage=25, memory_limit=20 * GIB)
+
+
+def marked(uid: ClaimUID) -> dict[str, str]:
+    """The environment of a process of that claim."""
+    name, value = mark(uid).split("=")
+    return {name: value}
 
 
 def states_after(bench: MpsBench, known: MpsReports) -> list[MpsReport]:
@@ -101,8 +108,8 @@ class TestDaemons:
     def test_the_clients_of_a_claim_are_ended_and_those_of_others_live_on(self, bench: MpsBench) -> None:
         pipe = bench.client.ensure(quarter(bench.device)).pipe_directory
         with (
-            bench.cuda("1G", CUDA_MPS_PIPE_DIRECTORY=pipe, PORTICO_RESOURCE_CLAIM=A) as of_a,
-            bench.cuda("1G", CUDA_MPS_PIPE_DIRECTORY=pipe, PORTICO_RESOURCE_CLAIM=B) as of_b,
+            bench.cuda("1G", CUDA_MPS_PIPE_DIRECTORY=pipe, **marked(A)) as of_a,
+            bench.cuda("1G", CUDA_MPS_PIPE_DIRECTORY=pipe, **marked(B)) as of_b,
             bench.cuda("1G", CUDA_MPS_PIPE_DIRECTORY=pipe) as of_nobody,
         ):
             bench.client.end_clients(bench.device, A)
