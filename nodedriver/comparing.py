@@ -38,7 +38,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One claim on all four sides. `silicon`: its MIG instances are there as they were given out."""
+    """One claim on all four sides. `silicon`: its MIG instances are there as they were given out, its MPS daemons too."""
 
     entry: Entry
     allocation: Allocation
@@ -67,7 +67,7 @@ _COMPLETED, _STARTED, _ABSENT = frozenset({Entry.COMPLETED}), frozenset({Entry.S
 ROWS = (
     Row("prepared, and all of it is there", _COMPLETED, _STILL, _TRUE, _TRUE, Verdict.LEAVE),
     Row("the CDI file is lost", _COMPLETED, _STILL, _FALSE, _TRUE, Verdict.REPAIR),
-    Row("an instance is lost", _COMPLETED, _STILL, _ANY, _FALSE, Verdict.REPAIR),
+    Row("an instance or an MPS daemon is lost", _COMPLETED, _STILL, _ANY, _FALSE, Verdict.REPAIR),
     Row("the claim went without unprepare", _COMPLETED, _GONE, _ANY, _ANY, Verdict.TAKE_BACK),
     Row("half prepared; the kubelet calls again", _STARTED, _STILL, _ANY, _ANY, Verdict.LEAVE),
     Row("half prepared for a claim that is gone", _STARTED, _GONE, _ANY, _ANY, Verdict.TAKE_BACK),

@@ -98,6 +98,16 @@ class Hands:
         """Whether the MIG instances that were given out still exist."""
         return is_there(claim, self._gpus)
 
+    def all_there(self, claim: PreparedClaim) -> bool:
+        """Whether all silicon that was given out is there: the instances, and a daemon for each device under MPS.
+
+        A daemon that fell and is started again is there; one that the supervisor knows nothing of is not.
+        """
+        wanted = {device.uuid for device in claim.devices if device.mps and not device.admin_access}
+        if not self.still_there(claim):
+            return False
+        return not wanted or wanted <= {report.device for report in self._mps.watch(0, 0).daemons}
+
     def look_for_unclean(self, claims: Iterable[PreparedClaim]) -> dict[PciAddress, str]:
         """The cards that are not as they would be with these claims alone, and what is on them beside."""
         devices = [device for claim in claims for device in claim.devices if not device.admin_access]

@@ -73,7 +73,7 @@ class Reconciler:
             entry=_ENTRIES[known.state] if known else Entry.ABSENT,
             allocation=allocation,
             file=self._specs.exists(claim.uid),
-            silicon=self._hands.still_there(known or claim),
+            silicon=self._hands.all_there(known or claim),
         )
 
     def _act(self, claim: PreparedClaim, verdict: Verdict) -> None:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from nodedriver.ports import MpsError
 from simulator.silicon.fleet import initialise
 from simulator.silicon.hardware import MpsDaemon
 from simulator.silicon.state import State
+from simulator.silicon.tree import Tree
 
 _DEADLINE = 30.0
 
@@ -27,6 +28,22 @@ def eventually(condition: Callable[[], bool], what: str) -> None:
     while not condition():
         assert time.monotonic() < deadline, f"not within {_DEADLINE} s: {what}"
         time.sleep(0.05)
+
+
+@contextmanager
+def cuda(tree: Tree, size: str, **environment: str) -> Iterator[dict[str, Any]]:
+    """A CUDA program that allocates and holds memory; gives its one answer."""
+    command = [sys.executable, "-m", "simulator.silicon.cuda", "alloc", size, "--hold"]
+    env = os.environ | {"SILICON_STATE": str(tree.state)} | environment
+    process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE)
+    try:
+        assert process.stdout
+        yield {"pid": process.pid} | json.loads(process.stdout.readline())
+    finally:
+        process.terminate()
+        process.wait()
+        if process.stdout:
+            process.stdout.close()
 
 
 class MpsBench:
@@ -72,20 +89,9 @@ class MpsBench:
         """The control daemons that run, as the silicon knows them."""
         return self.state.read().mps_daemons
 
-    @contextmanager
-    def cuda(self, size: str, **environment: str) -> Iterator[dict[str, Any]]:
-        """A CUDA program that allocates and holds memory; gives its one answer."""
-        command = [sys.executable, "-m", "simulator.silicon.cuda", "alloc", size, "--hold"]
-        env = os.environ | {"SILICON_STATE": str(self.tree.state)} | environment
-        process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE)
-        try:
-            assert process.stdout
-            yield {"pid": process.pid} | json.loads(process.stdout.readline())
-        finally:
-            process.terminate()
-            process.wait()
-            if process.stdout:
-                process.stdout.close()
+    def cuda(self, size: str, **environment: str) -> AbstractContextManager[dict[str, Any]]:
+        """A CUDA program on this machine."""
+        return cuda(self.tree, size, **environment)
 
     def stop(self) -> None:
         """End the supervisors, and daemons that a killed one left."""

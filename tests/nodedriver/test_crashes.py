@@ -28,10 +28,20 @@ MODES: dict[str, ResourceClaim] = {
     "slots": allocated(given_slots("gpu-0-timesliced", 2), uid=UID),
     "MIG": allocated(given(MIG, 100), uid=UID),
     "share of MIG": allocated(given(MIG, 50), uid=UID),
+    "share beside a smaller one": allocated(given("gpu-0", 50), uid=UID),
     "two cards": allocated(given("gpu-1", 25, request="share"), given(MIG, 100, request="part"), uid=UID),
 }
 # The least that each verb has to do, so that a boundary that is lost in the code is seen here.
-LEAST = {"whole": (5, 3), "MIG": (7, 4), "share of MIG": (8, 5), "two cards": (10, 7)}
+LEAST = {
+    "share beside a smaller one": (6, 4),
+    "whole": (5, 3),
+    "MIG": (7, 4),
+    "share of MIG": (8, 5),
+    "two cards": (10, 7),
+}
+
+# Claims that are there before, and stay.
+BESIDE = {"share beside a smaller one": allocated(given("gpu-0", 25), name="beside", uid=UID.replace("a", "b"))}
 
 type Call = Callable[[], Any]
 
@@ -72,6 +82,8 @@ class Crashes:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_driver_that_dies_at_a_boundary_is_as_if_it_had_not(driver_node: DriverNode, mode: str) -> None:
+    if beside := BESIDE.get(mode):
+        assert not driver_node.prepare(driver_node.allocate(beside))[beside.metadata.uid].error
     crashes = Crashes(driver_node, MODES[mode])
     untouched = driver_node.everything()
     forward = crashes.boundaries_of(crashes.prepare)

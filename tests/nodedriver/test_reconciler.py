@@ -9,6 +9,7 @@ from nodedriver.comparing import Verdict
 from nodedriver.driver import Prepared
 from nodedriver.facts import MigPlacement
 from nodedriver.holding import ClaimState
+from nodedriver.mps import MpsClient
 from simulator.silicon.state import with_gpu
 from tests.nodedriver.claims import allocated, given
 from tests.nodedriver.machine import CLAIMS, Machine
@@ -50,6 +51,16 @@ def test_a_lost_instance_is_made_again(machine: Machine) -> None:
     machine.state.change(lambda s: (with_gpu(s, replace(gpu, gpu_instances=())), None))
     assert machine.reconciler.look() == {A: Verdict.REPAIR}
     assert everything(machine) == before
+
+
+def test_a_daemon_that_the_supervisor_does_not_know_is_asked_for_again(supervised: Machine) -> None:
+    prepared(supervised, share=50)
+    before, daemons = everything(supervised), supervised.daemons()
+    assert supervised.reconciler.look() == {}
+    MpsClient(supervised.plugin_dir / "mps/mpsd.sock").remove(next(iter(daemons)))
+    assert supervised.daemons() == {}
+    assert supervised.reconciler.look() == {A: Verdict.REPAIR}
+    assert (everything(supervised), supervised.daemons()) == (before, daemons)
 
 
 def test_a_lost_checkpoint_is_made_from_the_cdi_files(machine: Machine) -> None:
