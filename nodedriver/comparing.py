@@ -38,7 +38,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One claim on all four sides. `silicon`: its MIG instances are there as they were given out, its MPS daemons too."""
+    """One claim on all four sides. `silicon`: its MIG instances are there as they were given out, and MPS daemons."""
 
     entry: Entry
     allocation: Allocation
