@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import sys
 
-from dra.names import ClaimUID
-
 EVENT = "nodedriver.boundary"
 
 
-def boundary(uid: ClaimUID, before: str) -> None:
-    """Everything before is done, and `before` is about to be done for that claim."""
-    sys.audit(EVENT, uid, before)
+def boundary(subject: str, before: str) -> None:
+    """Everything before is done, and `before` is about to be done for that claim (its uid) or card (its address)."""
+    sys.audit(EVENT, subject, before)

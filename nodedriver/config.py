@@ -21,6 +21,7 @@ TIME_SLICES = 10  # where nothing else is said
 EVICTIONS = ("none", "node", "reset")
 MIG_MODES = ("when-needed", "keep")
 MOST_PORT = 65535
+LONGEST_RESET_WAIT = 540  # seconds: the scheduler waits for 600 (bindingTimeout), and a reset takes up to 40
 MOST_SLOTS = 128  # of one card's time
 SOCKET_PATH_LIMIT = 107  # bytes; sun_path of unix(7) holds 108 with its NUL
 
@@ -59,6 +60,7 @@ class Config:
     health_evicts: str
     http_address: str
     http_port: int
+    reset_wait: int
     log_level: str
 
     @property
@@ -100,6 +102,11 @@ class Config:
     def health_file(self) -> Path:
         """What ails the cards."""
         return self.plugin_dir / "health.json"
+
+    @property
+    def maintenance_file(self) -> Path:
+        """Which cards change their mode by a reset, or failed to."""
+        return self.plugin_dir / "maintenance.json"
 
     @property
     def locks_dir(self) -> Path:
@@ -151,6 +158,9 @@ SETTINGS = (
     Setting("--health-evicts", "PORTICO_HEALTH_EVICTS", "none", "which errors end pods too: none, node, reset"),
     Setting("--http-address", "PORTICO_HTTP_ADDRESS", "127.0.0.1", "where /metrics and /healthz are served"),
     Setting("--http-port", "PORTICO_HTTP_PORT", "0", "their TCP port; 0: they are not served"),
+    Setting(
+        "--reset-wait", "PORTICO_RESET_WAIT", "480", "seconds that others may hold a card that a pod waits to be reset"
+    ),
     Setting("--log-level", "PORTICO_LOG_LEVEL", "info", f"least level of what is logged: {', '.join(LEVELS)}"),
 )
 
@@ -189,6 +199,7 @@ def load_config(flags: argparse.Namespace, environment: Mapping[str, str]) -> Co
         health_evicts=_one_of(values, "health_evicts", EVICTIONS),
         http_address=_address(values, "http_address"),
         http_port=_number(values, "http_port", MOST_PORT),
+        reset_wait=_number(values, "reset_wait", LONGEST_RESET_WAIT),
         log_level=_one_of(values, "log_level", LEVELS),
     )
     check_sockets((config.dra_socket, config.registration_socket, config.mps_socket))

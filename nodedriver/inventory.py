@@ -29,6 +29,7 @@ from dra.slices import SliceContent
 from nodedriver import wholecards
 from nodedriver.attributes import around, nvlink, where
 from nodedriver.attributes import text as _text
+from nodedriver.cardmodes import CardMode
 from nodedriver.facts import (
     CardFacts,
     DeviceType,
@@ -53,6 +54,7 @@ class ServerFeatures:
     counters: bool = True
     shares: bool = True
     taints: bool = True
+    waiting: bool = True  # binding conditions
 
 
 EVERY_FEATURE = ServerFeatures()
@@ -64,6 +66,16 @@ type TaintsOf = Callable[[PciAddress, MigPlacement | None], tuple[DeviceTaint, .
 def no_taints(_gpu: PciAddress, _placement: MigPlacement | None) -> tuple[DeviceTaint, ...]:
     """Every device may take claims."""
     return ()
+
+
+def mode_ready(driver_name: str) -> str:
+    """The binding condition of a device whose card is in the other mode: true once it is in the device's (KEP-5007)."""
+    return f"{driver_name}/mode-ready"
+
+
+def mode_failed(driver_name: str) -> str:
+    """The binding failure condition beside it."""
+    return f"{driver_name}/mode-failed"
 
 
 def taint_of_unclean(driver_name: str, why: str) -> DeviceTaint:
@@ -95,6 +107,11 @@ class DeviceRecord:
     vendor: Vendor = Vendor.NVIDIA
     uuid: str = ""
 
+    @property
+    def mode(self) -> CardMode:
+        """What its card must be in."""
+        return CardMode.MIG if self.placement else CardMode.WHOLE
+
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
@@ -109,7 +126,7 @@ class _Card:
     facts: GpuFacts
     rank: int
     counters: CounterSet
-    slots: int
+    rules: InventoryRules
     features: ServerFeatures
 
 
@@ -132,7 +149,7 @@ def take_inventory(
     A server that drops taints is not told of devices that must take no new claims.
     """
     in_order = sorted(gpus, key=lambda gpu: ranks[gpu.pci_address])
-    cards = [_card(gpu, ranks[gpu.pci_address], rules.slots, features) for gpu in in_order if isinstance(gpu, GpuFacts)]
+    cards = [_card(gpu, ranks[gpu.pci_address], rules, features) for gpu in in_order if isinstance(gpu, GpuFacts)]
     plain = {ranks[gpu.pci_address]: (_plain(gpu, ranks),) for gpu in in_order if isinstance(gpu, PlainCardFacts)}
     devices = sorted(({card.rank: _devices(card) for card in cards} | plain).items())
     published = {rank: tuple(_tainted(each, taints, features)) for rank, each in devices}
@@ -171,14 +188,14 @@ def _tainted(devices: tuple[_Published, ...], taints: TaintsOf, features: Server
             yield each
 
 
-def _card(gpu: GpuFacts, rank: int, slots: int, features: ServerFeatures) -> _Card:
+def _card(gpu: GpuFacts, rank: int, rules: InventoryRules, features: ServerFeatures) -> _Card:
     contents = card_contents(gpu.memory, (_contents(profile) for profile in gpu.profiles))
     slices = max((placement.size for profile in gpu.profiles for placement in profile.placements), default=0)
     return _Card(
         facts=gpu,
         rank=rank,
         counters=counter_set(f"gpu-{rank}", contents, memory_slices=slices),
-        slots=slots,
+        rules=rules,
         features=features,
     )
 
@@ -191,12 +208,16 @@ def _counter_slices(cards: list[_Card]) -> tuple[SliceContent, ...]:
 
 
 def _devices(card: _Card) -> tuple[_Published, ...]:
-    """The devices of a card: the whole first, then its time, then the MIG placements best-first."""
-    whole = (_whole(card),) if _serves_whole(card.facts) else ()
+    """The devices of a card: the whole first, then its time, then the MIG placements best-first.
+
+    Those of the mode that a card needs a reset for are left out where the API server can't let pods wait for it.
+    """
+    waits = card.facts.mig_mode_change is MigModeChange.NEEDS_RESET and card.features.waiting and card.features.counters
+    whole = (_whole(card),) if waits or _serves_whole(card.facts) else ()
     # Beside the whole card without counters both could be given out.
-    sliced = card.slots and card.features.counters and card.features.shares
+    sliced = card.rules.slots and card.features.counters and card.features.shares
     times = (_time_sliced(card),) if whole and sliced else ()
-    parts = _parts(card) if card.features.counters and _serves_mig(card.facts) else ()
+    parts = _parts(card) if waits or (card.features.counters and _serves_mig(card.facts)) else ()
     return (*whole, *times, *parts)
 
 
@@ -234,7 +255,7 @@ def _time_sliced(card: _Card) -> _Published:
         gpu=gpu.pci_address,
         placement=None,
         memory=gpu.memory,
-        slots=card.slots,
+        slots=card.rules.slots,
     )
     return _Published(record, _device(card, record, own, draw_everything(card.counters)))
 
@@ -278,12 +299,17 @@ def _part(card: _Card, profile: MigProfileFacts, placement: MigPlacement) -> _Pu
 def _device(
     card: _Card, record: DeviceRecord, own: dict[str, DeviceAttribute], drawn: DeviceCounterConsumption
 ) -> Device:
+    serves = _serves_mig(card.facts) if record.placement else _serves_whole(card.facts)
+    driver_name = card.rules.driver_name
     return Device(
         name=record.name,
         attributes=_common_attributes(card.facts) | {"deviceType": _text(record.type)} | own,
         capacity=_capacity(record) if card.features.shares else {"memory": _memory(record.memory, None)},
         consumes_counters=(drawn,) if card.features.counters else (),
         allow_multiple_allocations=card.features.shares,
+        binds_to_node=not serves,
+        binding_conditions=() if serves else (mode_ready(driver_name),),
+        binding_failure_conditions=() if serves else (mode_failed(driver_name),),
     )
 
 

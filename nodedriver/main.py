@@ -10,7 +10,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from functools import partial
 from typing import Protocol
@@ -33,12 +33,20 @@ from nodedriver.hands import Hands, Tools
 from nodedriver.health.ailments import Policy
 from nodedriver.health.monitor import Health, Monitor
 from nodedriver.health.report import DeviceHealth, health_of, unwatched
-from nodedriver.inventory import DeviceRecord, Inventory, InventoryRules, TaintsOf, taint_of_unclean, take_inventory
+from nodedriver.inventory import (
+    EVERY_FEATURE,
+    DeviceRecord,
+    InventoryRules,
+    TaintsOf,
+    taint_of_unclean,
+    take_inventory,
+)
 from nodedriver.kubelet.health import HealthStreams
 from nodedriver.kubelet.probing import kubelet_side
 from nodedriver.kubelet.server import Endpoints, RegistrationRefusedError, serve
 from nodedriver.lastseen import LastSeen
 from nodedriver.locks import Locks, LockTimeoutError
+from nodedriver.maintenance import AwaitedClaims, Ledger, Maintenance, Naming, Workshop, with_present_modes
 from nodedriver.mps import MpsClient
 from nodedriver.mpswatch import MpsWatch
 from nodedriver.nvml import Nvml
@@ -48,9 +56,10 @@ from nodedriver.physicalgpus import PhysicalGpus, Sources
 from nodedriver.plan import PlanRules
 from nodedriver.ports import GpuError, MpsError
 from nodedriver.prepared import PreparedClaims
-from nodedriver.publisher import Publisher
+from nodedriver.publisher import Build, Publisher
 from nodedriver.ranks import RanksError, assign_ranks
 from nodedriver.reconciler import Reconciler, Rounds
+from nodedriver.resets import NvidiaSmiReset
 from nodedriver.timeslices import NvidiaSmi
 from nodedriver.vendors import find_plain_cards, has_nvidia_card
 
@@ -100,21 +109,19 @@ def _run_driver(config: Config) -> None:
     with closing(_open_nvml(config, plain)) as gpus:
         facts = gpus.facts()
         locks = Locks(config.locks_dir, deadline=LOCK_SECONDS)
-        specs = ClaimSpecs(config.driver_name, _node_paths(config), gpus, {g.pci_address: g.minor for g in facts})
-        times = NvidiaSmi(config.driver_root)
-        mps, keep = MpsClient(config.mps_socket), config.mig_mode == "keep"
-        hands = Hands(Tools(gpus=gpus, mps=mps, time_slices=times, specs=specs, keep_mig_mode=keep))
+        minors = {gpu.pci_address: gpu.minor for gpu in facts}
+        specs = ClaimSpecs(config.driver_name, _node_paths(config), gpus, minors)
+        hands = _hands(config, gpus, mps := MpsClient(config.mps_socket), specs)
         prepared = PreparedClaims(config.checkpoint_file, boot_id=_boot_id(config), locks=locks)
         unclean = _take_over(prepared, hands, specs)
-        every: tuple[CardFacts, ...] = (*facts, *plain)
-        ranks = assign_ranks(config.ranks_file, (card.pci_address for card in every))
+        ranks = assign_ranks(config.ranks_file, [*minors, *(card.pci_address for card in plain)])
         health = Health(config.driver_name, Policy.named(config.health_evicts), config.health_file, _boot_id(config))
         daemons = MpsWatch(mps.watch, prepared.read, health)
-        rules = InventoryRules(config.driver_name, config.time_slices)
-        build = partial(take_inventory, rules, every, ranks, taints=_taints(config.driver_name, unclean, health))
+        ledger = Ledger(config.driver_name, config.maintenance_file, _boot_id(config))
+        build = _building(config, (*facts, *plain), ranks, gpus, _taints(config.driver_name, unclean, health, ledger))
         statuses, watch = _claim_statuses(config, cluster, prepared, gpus, health)
         publisher = Publisher(cluster, driver_name=config.driver_name, node_name=config.node_name)
-        records = build().records
+        records = build(EVERY_FEATURE).records
         sources = Sources(gpus.facts, prepared.read, lambda: publisher.published, records)
         cards = PhysicalGpus(cluster, sources, facts, driver_name=config.driver_name, node_name=config.node_name)
 
@@ -134,9 +141,10 @@ def _run_driver(config: Config) -> None:
             failed=statuses.failed,
         )
         endpoints = Endpoints(config.driver_name, config.dra_socket, config.registration_socket)
-        watched = _watched(config, parts, publisher, endpoints)
         rounds = Rounds(Reconciler(parts, specs).look, seconds=LOOK_SECONDS)
-        with _running(statuses, rounds, watch), _published(publisher, build) as publish, _running(cards):
+        awaited = AwaitedClaims(cluster, Naming(config.driver_name, config.node_name), records)
+        published = _published(publisher, awaited.noting(build))
+        with _running(statuses, rounds, watch), published as publish, _running(cards):
             streams = HealthStreams(config.node_name, partial(_healths, parts.records.values(), health))
 
             def changed() -> None:
@@ -145,18 +153,20 @@ def _run_driver(config: Config) -> None:
                 cards.nudge()
                 statuses.wish_all()
 
-            ever = ranks.keys() - {card.pci_address for card in plain}
+            maintenance = Maintenance(awaited, ledger, _workshop(config, gpus, prepared, minors), config.reset_wait)
             with (
-                _monitored(gpus, facts, ever, health, changed),
-                _running(daemons.tell(changed, statuses.wish)),
-                listening(config.http_address, config.http_port, watched),
+                _monitored(gpus, facts, ranks.keys() - {card.pci_address for card in plain}, health, changed),
+                _running(daemons.tell(changed, statuses.wish), maintenance.through(cluster, locks, changed)),
+                _listening(config, parts, publisher, endpoints),
             ):
                 asyncio.run(_serve(endpoints, Driver(parts), streams))
     _log.info("driver stopped")
 
 
-def _watched(config: Config, parts: Parts, publisher: Publisher, endpoints: Endpoints) -> Watched:
-    return Watched(
+def _listening(
+    config: Config, parts: Parts, publisher: Publisher, endpoints: Endpoints
+) -> AbstractContextManager[None]:
+    watched = Watched(
         driver_name=config.driver_name,
         node_name=config.node_name,
         requests=parts.requests,
@@ -164,6 +174,7 @@ def _watched(config: Config, parts: Parts, publisher: Publisher, endpoints: Endp
         published=lambda: publisher.published,
         kubelet=partial(kubelet_side, endpoints),
     )
+    return listening(config.http_address, config.http_port, watched)
 
 
 def _open_nvml(config: Config, plain: Collection[PlainCardFacts]) -> Nvml:
@@ -191,10 +202,35 @@ def _plan_rules(config: Config) -> PlanRules:
     )
 
 
-def _taints(driver_name: str, unclean: Collection[PciAddress], health: Health) -> TaintsOf:
-    """What keeps claims from a device: an unreadable checkpoint, and what ails its card."""
+def _hands(config: Config, gpus: Nvml, mps: MpsClient, specs: ClaimSpecs) -> Hands:
+    times = NvidiaSmi(config.driver_root)
+    keep = config.mig_mode == "keep"
+    return Hands(Tools(gpus=gpus, mps=mps, time_slices=times, specs=specs, keep_mig_mode=keep))
+
+
+def _building(
+    config: Config, cards: Iterable[CardFacts], ranks: Mapping[PciAddress, int], gpus: Nvml, taints: TaintsOf
+) -> Build:
+    """What makes the inventory of the moment."""
+    rules = InventoryRules(config.driver_name, config.time_slices)
+    return lambda features: take_inventory(
+        rules, with_present_modes(cards, gpus), ranks, taints=taints, features=features
+    )
+
+
+def _workshop(config: Config, gpus: Nvml, prepared: PreparedClaims, minors: dict[PciAddress, int]) -> Workshop:
+    resets = NvidiaSmiReset(config.driver_root)
+    return Workshop(modes=gpus, resets=resets, prepared=prepared, proc_root=config.proc_root, minors=minors)
+
+
+def _taints(driver_name: str, unclean: Collection[PciAddress], health: Health, ledger: Ledger) -> TaintsOf:
+    """What keeps claims from a device: an unreadable checkpoint, what ails its card, and a reset of it."""
     taint = taint_of_unclean(driver_name, UNCLEAN)
-    return lambda gpu, part: (*((taint,) if gpu in unclean else ()), *health.taints(gpu, part))
+    return lambda gpu, part: (
+        *((taint,) if gpu in unclean else ()),
+        *health.taints(gpu, part),
+        *ledger.taints(gpu, part),
+    )
 
 
 def _claim_statuses(
@@ -265,7 +301,7 @@ def _running(*threads: _Thread) -> Iterator[None]:
 
 
 @contextmanager
-def _published(publisher: Publisher, build: Callable[..., Inventory]) -> Iterator[Callable[[], None]]:
+def _published(publisher: Publisher, build: Build) -> Iterator[Callable[[], None]]:
     """Publish now if the API server lets us, and keep the slices so; running pods don't wait for it to come back.
 
     Gives what publishes again after a change.
@@ -273,7 +309,7 @@ def _published(publisher: Publisher, build: Callable[..., Inventory]) -> Iterato
 
     def publish() -> None:
         try:
-            publisher.publish(lambda features: build(features=features))
+            publisher.publish(build)
         except KubeError as error:
             _log.warning("ResourceSlices not published yet", error=str(error))
 

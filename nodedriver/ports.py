@@ -68,11 +68,15 @@ class ModeAnswer(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CardUse:
-    """MIG mode now and as it will be after a reset, and the ids of the processes that NVML sees on the card."""
+    """The device minor, MIG mode now and as it will be after a reset, the ids of the processes that NVML sees on the
+    card, and how many GPU instances are on it.
+    """
 
+    minor: int
     mig_enabled: bool
     mig_pending: bool
-    processes: tuple[int, ...]
+    processes: tuple[int, ...] = ()
+    instances: int = 0
 
 
 class MigModes(Protocol):

@@ -46,10 +46,14 @@ _SHARED = Device(
     capacity={"probe": DeviceCapacity(value="10", request_policy=_POLICY)},
 )
 _TAINTED = Device(name="probe", taints=(DeviceTaint(key="probe", effect="NoSchedule"),))
+_WAITED_FOR = Device(
+    name="probe", binds_to_node=True, binding_conditions=("probe",), binding_failure_conditions=("probe-failed",)
+)  # fmt: skip
 _PROBES = {
     "counters": (_COUNTERS, SliceContent(index=0, devices=(_DRAWS,))),
     "shares": (SliceContent(index=0, devices=(_SHARED,)),),
     "taints": (SliceContent(index=0, devices=(_TAINTED,)),),
+    "waiting": (SliceContent(index=0, devices=(_WAITED_FOR,)),),
 }
 
 

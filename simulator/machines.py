@@ -15,7 +15,7 @@ from dra.objects import OwnerReference, ResourceSlice
 from dra.slices import PoolContent, changes
 from nodedriver.config import TIME_SLICES
 from nodedriver.facts import GpuFacts, GpuUUID
-from nodedriver.inventory import InventoryRules, take_inventory
+from nodedriver.inventory import EVERY_FEATURE, InventoryRules, take_inventory
 from nodedriver.nvml import Nvml
 from simulator.silicon import nvml
 from simulator.silicon.fleet import initialise
@@ -42,5 +42,7 @@ def slices_for(driver_name: str, node: OwnerReference, facts: Sequence[GpuFacts]
     """What the driver would publish for a node with the same cards under UUIDs of its own; `node` owns the slices."""
     own = tuple(replace(gpu, uuid=GpuUUID(f"GPU-{uuid5(NAMESPACE_OID, f'{node.name}/{gpu.uuid}')}")) for gpu in facts)
     ranks = {gpu.pci_address: rank for rank, gpu in enumerate(own)}
-    slices = take_inventory(InventoryRules(driver_name, TIME_SLICES), own, ranks).slices
+    # Nobody is there to reset a card, so nothing is published that would have to be waited for.
+    features = replace(EVERY_FEATURE, waiting=False)
+    slices = take_inventory(InventoryRules(driver_name, TIME_SLICES), own, ranks, features=features).slices
     return changes(PoolContent(driver=driver_name, node=node.name, owner=node, slices=slices), ()).create

@@ -152,10 +152,11 @@ class Nvml:
         """Do it in the thread of that card, which is looked up first, and in one session."""
 
         def in_one_session() -> T:
-            with SESSION.used():
+            with SESSION.joined():
                 return work(cards.card_by_address(gpu))
 
-        return self._patience.ask(f"GPU {gpu}", in_one_session)
+        with SESSION.used():  # a session that is away is waited for before the deadline counts
+            return self._patience.ask(f"GPU {gpu}", in_one_session)
 
 
 def _address_at(index: int) -> PciAddress:

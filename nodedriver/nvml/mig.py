@@ -59,7 +59,9 @@ def use_of(card: Card) -> CardUse:
     """MIG mode now and after the next reset, and the processes that NVML names."""
     mode = card.ask_unless(ABSENT, pynvml.nvmlDeviceGetMigMode, card.handle) or (0, 0)
     current, pending = (each == pynvml.NVML_DEVICE_MIG_ENABLE for each in mode)
-    return CardUse(mig_enabled=current, mig_pending=pending, processes=_holders(card))
+    count = sum(1 for _ in instances(card))
+    minor = int(card.ask(pynvml.nvmlDeviceGetMinorNumber, card.handle))
+    return CardUse(minor=minor, mig_enabled=current, mig_pending=pending, processes=_holders(card), instances=count)
 
 
 def wish_mode(card: Card, *, enabled: bool) -> ModeAnswer:

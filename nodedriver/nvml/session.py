@@ -15,7 +15,7 @@ import pynvml
 
 from nodedriver.ports import GpuError
 
-QUIET_SECONDS = 25.0  # until the calls that run have come back; more than anyone waits for one (`patience`)
+_SECONDS = 15.0  # of those who use the session when it is to end; a card that hangs keeps it for longer
 
 
 class Session:
@@ -23,63 +23,72 @@ class Session:
 
     def __init__(self) -> None:
         self.number = 0
-        self._free = threading.Condition()
+        self._changed = threading.Condition()
         self._users = 0
-        self._away = False
+        self._is_asked_for = False
+        self._is_away = False
         self._mine = threading.local()  # how often the thread uses it already
 
     @contextmanager
     def used(self) -> Iterator[None]:
-        """Have the session; waits while it is away. May be nested."""
-        depth = getattr(self._mine, "depth", 0)
-        if not depth:
-            self._enter()
-        self._mine.depth = depth + 1
-        try:
+        """Have the session; waits while it is away, or is about to be. May be nested."""
+        with self._had(lambda: not self._is_asked_for):
             yield
-        finally:
-            self._mine.depth = depth
-            if not depth:
-                self._leave()
+
+    @contextmanager
+    def joined(self) -> Iterator[None]:
+        """The same for a thread that works for one that has the session."""
+        with self._had(lambda: not self._is_away):
+            yield
 
     @contextmanager
     def away(self) -> Iterator[None]:
         """End the session once nobody uses it, and begin it anew afterwards. Not for a thread that uses it.
 
-        GpuError where a call of NVML does not come back, so that it can't end. pynvml's error where NVML can't be had
-        again: each later use then says so.
+        GpuError where others do not let go of it; pynvml's error where NVML can't be had again, which each later use
+        then says too.
         """
-        with self._free:
-            self._free.wait_for(lambda: not self._away)
-            self._away = True
-            if not self._free.wait_for(lambda: not self._users, QUIET_SECONDS):
-                self._away = False
-                self._free.notify_all()
-                raise GpuError(
-                    f"NVML can't be let go: a call of it has not come back for {QUIET_SECONDS:.0f} s. While a card "
-                    "hangs no other can be reset; drain the node and restart it."
-                )
         try:
+            self._take_away()
             pynvml.nvmlShutdown()
             try:
                 yield
             finally:
                 pynvml.nvmlInitWithFlags(pynvml.NVML_INIT_FLAG_NO_GPUS)
         finally:
-            with self._free:
+            with self._changed:
                 self.number += 1
-                self._away = False
-                self._free.notify_all()
+                self._is_asked_for = self._is_away = False
+                self._changed.notify_all()
 
-    def _enter(self) -> None:
-        with self._free:
-            self._free.wait_for(lambda: not self._away)
-            self._users += 1
+    def _take_away(self) -> None:
+        with self._changed:
+            self._is_asked_for = True
+            if not self._changed.wait_for(lambda: not self._users, timeout=_SECONDS):
+                raise GpuError(
+                    f"no card can be reset while this driver waits for NVML, for more than {_SECONDS:g} s now: "
+                    "its log says for which card"
+                )
+            self._is_away = True
 
-    def _leave(self) -> None:
-        with self._free:
-            self._users -= 1
-            self._free.notify_all()
+    @contextmanager
+    def _had(self, may: Callable[[], bool]) -> Iterator[None]:
+        depth = getattr(self._mine, "depth", 0)
+        if not depth:
+            self._count(1, may)
+        self._mine.depth = depth + 1
+        try:
+            yield
+        finally:
+            self._mine.depth = depth
+            if not depth:
+                self._count(-1, lambda: True)
+
+    def _count(self, more: int, may: Callable[[], bool]) -> None:
+        with self._changed:
+            self._changed.wait_for(may)
+            self._users += more
+            self._changed.notify_all()
 
 
 SESSION = Session()

@@ -30,6 +30,7 @@ ALL_ON: dict[str, Any] = {
         "integratedCards": True,
         "httpPort": 9999,
         "podAnnotations": {"prometheus.io/scrape": "true"},
+        "resetWaitSeconds": 300,
     },
 }
 

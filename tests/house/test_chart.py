@@ -193,6 +193,7 @@ def test_every_variable_of_a_node_pod_is_a_setting_of_the_driver(all_on: list[di
 def test_the_driver_hears_what_the_values_say(all_on: list[dict[str, Any]]) -> None:
     heard = environment(all_on, "DaemonSet", "portico-driver")
     assert (heard["PORTICO_MIG_MODE"], heard["PORTICO_NVIDIA_CONFIGS"]) == ("keep", "yes")
+    assert heard["PORTICO_RESET_WAIT"] == "300"
 
 
 def test_the_driver_is_probed_and_scraped_at_its_port(all_on: list[dict[str, Any]]) -> None:
@@ -237,6 +238,7 @@ def test_the_driver_makes_of_its_variables_the_folders_that_are_mounted(all_on: 
         ({"nodeDriver": {"driverRoot": "/run/../etc/'x"}}, "driverRoot"),
         ({"nodeDriver": {"migMode": "never"}}, "migMode"),
         ({"nodeDriver": {"httpPort": 65536}}, "httpPort"),
+        ({"nodeDriver": {"resetWaitSeconds": 541}}, "resetWaitSeconds"),
         ({"teams": [{"name": "ml-team"}]}, "namespaces"),
         ({"teams": [{"name": "ML", "namespaces": ["a"]}]}, "name"),
         ({"teams": [{"name": "ml", "namespaces": ["a", "a"]}]}, "equal"),

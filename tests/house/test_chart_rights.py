@@ -71,7 +71,7 @@ RULES: dict[str, set[Rule]] = {
     },
     "portico-worker": {(("resource.k8s.io",), ("resourceclaimtemplates",), ("create",), ANY_NAME)},
     "gpus-portico-driver": {
-        (("resource.k8s.io",), ("resourceclaims",), ("get",), ANY_NAME),
+        (("resource.k8s.io",), ("resourceclaims",), ("get", "list", "watch"), ANY_NAME),
         (("resource.k8s.io",), ("resourceclaims/status",), ("patch", "update"), ANY_NAME),
         (
             ("resource.k8s.io",),

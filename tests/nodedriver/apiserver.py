@@ -37,6 +37,7 @@ class Store:
         self.refuse: set[str] = set()
         self.slow: dict[str, threading.Event] = {}
         self.requests: list[tuple[str, str]] = []
+        self.applied: dict[str, dict[str, list[Json]]] = {}  # device statuses by path and field manager
         self.changed = threading.Condition()
 
     def put(self, path: str, document: Json, event: str) -> Json:
@@ -58,8 +59,27 @@ class Store:
             return self.events[seen:]
 
     def under(self, path: str) -> list[Json]:
+        """The objects of a collection, or of all namespaces' collections."""
         with self.changed:
-            return [self.objects[key] for key in sorted(self.objects) if key.rpartition("/")[0] == path]
+            return [self.objects[key] for key in sorted(self.objects) if is_in(key, path)]
+
+    def apply_devices(self, path: str, manager: str, devices: list[Json]) -> list[Json]:
+        """What `status.devices` is after one manager said its part: each keeps what the others said (KEP-555)."""
+        self.applied.setdefault(path, {})[manager] = devices
+        merged: dict[tuple[str, ...], Json] = {}
+        for device in (each for said in self.applied[path].values() for each in said):
+            key = tuple(str(device.get(name)) for name in ("driver", "pool", "device", "shareID"))
+            before = merged.get(key, {})
+            conditions = [*before.get("conditions", []), *device.get("conditions", [])]
+            merged[key] = {**before, **device, "conditions": conditions}
+        return list(merged.values())
+
+
+def is_in(key: str, collection: str) -> bool:
+    """Whether an object's path lies in a collection; one without a namespace holds those of all namespaces."""
+    folder = key.rpartition("/")[0]
+    root, _, plural = collection.rpartition("/")
+    return folder == collection or (folder.startswith(f"{root}/namespaces/") and folder.endswith(f"/{plural}"))
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -76,7 +96,7 @@ class Handler(BaseHTTPRequestHandler):
         if path in self.store.slow:
             self.store.slow[path].wait(30)
         if query.get("watch"):
-            self._watch(path, float(query.get("timeoutSeconds", "60")))
+            self._watch(path, float(query.get("timeoutSeconds", "60")), query.get("resourceVersion", ""))
         elif path in self.store.objects:
             self._answer(200, self.store.objects[path])
         elif path.rpartition("/")[2].endswith("s"):
@@ -108,7 +128,7 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(200, self.store.put(path, document, "MODIFIED"))
 
     def do_PATCH(self) -> None:
-        path, _ = self._target()
+        path, query = self._target()
         status = path.endswith("/status")
         path = path.removesuffix("/status")
         document = self._body()
@@ -122,7 +142,12 @@ class Handler(BaseHTTPRequestHandler):
         elif document["metadata"].get("uid", found["metadata"]["uid"]) != found["metadata"]["uid"]:
             self._refuse(409, "Conflict", "the uid in the precondition is another one")
         else:
-            changed = {"status": {**found.get("status", {}), **document["status"]}} if status else document
+            changed = document
+            if status:
+                changed = {"status": {**found.get("status", {}), **document["status"]}}
+            if "devices" in document.get("status", {}):
+                said = document["status"]["devices"]
+                changed["status"]["devices"] = self.store.apply_devices(path, query["fieldManager"], said)
             self._answer(200, self.store.put(path, {**found, **changed}, "MODIFIED"))
 
     def do_DELETE(self) -> None:
@@ -133,16 +158,16 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self._refuse(404, "NotFound", f'"{path}" not found')
 
-    def _watch(self, path: str, seconds: float) -> None:
-        """Events from now on, until the time is over; the connection's end is the stream's end."""
+    def _watch(self, path: str, seconds: float, version: str) -> None:
+        """Events after that version, or from now on, until the time is over; the connection's end is the stream's."""
         self.send_response(200)
         self.send_header("Connection", "close")
         self.end_headers()
-        seen = len(self.store.events)
+        seen = int(version or len(self.store.events))
         while fresh := self.store.wait_beyond(seen, min(seconds, 1.0)):
             seen += len(fresh)
             for changed, event, document in fresh:
-                if changed.startswith(f"{path}/"):
+                if is_in(changed, path):
                     self.wfile.write(json.dumps({"type": event, "object": document}).encode() + b"\n")
         self.close_connection = True
 

@@ -68,6 +68,7 @@ WRONG = {
     "no address": (("--http-address", "host"), {}, "(PORTICO_HTTP_ADDRESS): 'host' is not an IP address"),
     "negative": (("--mps-reserve=-1Gi",), {}, "'-1Gi' is negative"),
     "maybe integrated": (("--integrated-cards", "maybe"), {}, "(PORTICO_INTEGRATED_CARDS): 'maybe' is none of no, yes"),
+    "too long a wait": (("--reset-wait", "541"), {}, "(PORTICO_RESET_WAIT): '541' is not a whole number from 0 to 540"),
     "bad MIG mode": (("--mig-mode", "never"), {}, "(PORTICO_MIG_MODE): 'never' is none of when-needed, keep"),
     "neither yes nor no": (
         (),

@@ -222,8 +222,27 @@ def test_no_cards_are_one_empty_slice() -> None:
     ],
     ids=["ampere", "ampere in MIG mode", "hopper in MIG mode", "no MIG"],
 )
-def test_a_card_publishes_what_its_mode_can_serve(gpu: GpuFacts, types: set[str]) -> None:
-    assert {values(device)["deviceType"] for device in devices(inventory_of(gpu)).values()} == types
+def test_a_card_publishes_what_its_mode_can_serve_where_nothing_can_be_waited_for(
+    gpu: GpuFacts, types: set[str]
+) -> None:
+    found = devices(inventory_of(gpu, features=ServerFeatures(waiting=False)))
+    assert {values(device)["deviceType"] for device in found.values()} == types
+    assert not any(device.binding_conditions or device.binds_to_node for device in found.values())
+
+
+@pytest.mark.parametrize(("in_mig", "waits"), [(False, {"MIG"}), (True, {"Physical"})])
+def test_what_a_reset_has_to_be_waited_for_says_so(waits: set[str], *, in_mig: bool) -> None:
+    found = devices(inventory_of(card("A100-80GB", mig_enabled=in_mig))).values()
+    assert {values(device)["deviceType"] for device in found} == {"Physical", "MIG"}
+    bound = [device for device in found if device.binds_to_node]
+    assert {values(device)["deviceType"] for device in bound} == waits
+    conditions = {(device.binding_conditions, device.binding_failure_conditions) for device in bound}
+    assert conditions == {(("gpu.deckhouse.io/mode-ready",), ("gpu.deckhouse.io/mode-failed",))}
+    assert not any(device.binding_conditions for device in found if device not in bound)
+
+
+def test_a_card_that_switches_when_idle_lets_nobody_wait() -> None:
+    assert not any(device.binding_conditions for device in devices(inventory_of(card())).values())
 
 
 def test_an_unclean_card_is_tainted_and_its_neighbour_is_not() -> None:

@@ -44,9 +44,9 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 def test_a_wish_for_mig_mode_comes_true_by_a_reset(bench: Bench) -> None:
     assert bench.gpus.wish_mig(bench.card, enabled=True) is ModeAnswer.RESET_REQUIRED
-    assert bench.gpus.use_of(bench.card) == CardUse(mig_enabled=False, mig_pending=True, processes=())
+    assert bench.gpus.use_of(bench.card) == CardUse(minor=0, mig_enabled=False, mig_pending=True)
     bench.reset()
-    assert bench.gpus.use_of(bench.card) == CardUse(mig_enabled=True, mig_pending=True, processes=())
+    assert bench.gpus.use_of(bench.card) == CardUse(minor=0, mig_enabled=True, mig_pending=True)
     assert [gpu.mig_enabled for gpu in bench.gpus.facts()] == [True] + [False] * 7
 
 

@@ -1,0 +1,170 @@
+"""The thread that brings cards into the modes that claims wait for, step by step as `deciding` says.
+
+Each step is decided anew from the claims, the hardware and the ledger, so nothing is lost with the process. The lock of
+a card is held while it is looked at and changed, so that no claim is prepared on it meanwhile; the API server is asked
+without it. What is published is published before the scheduler is told, so that it does not pick the card again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import structlog
+
+from dra.kube.errors import KubeError, NotFoundError
+from dra.kube.port import Cluster
+from nodedriver.boundary import boundary
+from nodedriver.cardmodes import CardMode
+from nodedriver.checkpoint import CheckpointError
+from nodedriver.facts import PciAddress
+from nodedriver.locks import Locks, LockTimeoutError
+from nodedriver.maintenance.awaited import Awaited, conditions_request
+from nodedriver.maintenance.deciding import Kept, Rules, Seen, decide, say
+from nodedriver.maintenance.following import AwaitedClaims
+from nodedriver.maintenance.ledger import Ledger
+from nodedriver.maintenance.workshop import Workshop
+from nodedriver.ports import GpuError
+
+_log = structlog.get_logger()
+_BUSY_SECONDS = 1.0  # between two looks at a card that changes its mode
+_IDLE_SECONDS = 10.0  # and at one that failed to
+_ERRORS = (GpuError, OSError, CheckpointError, LockTimeoutError)
+
+
+class Maintenance:
+    """Works on one card after another. `wait` is how many seconds others may hold a card."""
+
+    def __init__(self, claims: AwaitedClaims, ledger: Ledger, workshop: Workshop, wait: float) -> None:
+        self._claims = claims
+        self._ledger = ledger
+        self._workshop = workshop
+        self._rules = Rules(claims.naming.driver_name, wait)
+        self._said: dict[tuple[str, str, str | None], Awaited] = {}
+        self._woken = threading.Event()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="maintenance", daemon=True)
+
+    def through(self, cluster: Cluster, locks: Locks, publish: Callable[[], None]) -> Maintenance:
+        """Work with these: `publish` writes the slices anew."""
+        self._cluster = cluster
+        self._locks = locks
+        self._publish = publish
+        return self
+
+    def start(self) -> None:
+        """Begin."""
+        self._claims.start(self._woken.set)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End after the step that is on its way; with what it left the next process goes on."""
+        self._claims.stop()
+        self._stopping.set()
+        self._woken.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            busy = True
+            try:
+                busy = self._look()
+            except Exception:  # noqa: BLE001 - a fault of ours must not end the work on the cards
+                _log.exception("maintenance met a fault")
+            self._woken.wait(_BUSY_SECONDS if busy else _IDLE_SECONDS)
+            self._woken.clear()
+
+    def _look(self) -> bool:
+        """Take a step on each card that needs one; whether claims wait for any."""
+        found = self._claims.now()
+        if found is None:
+            return False
+        awaited = [self._as_said(each) for each in found]
+        self._said = {_key(each): each for each in awaited}
+        kept = self._ledger.cards()
+        waiting = {each.gpu for each in awaited if not each.is_settled}
+        for gpu in sorted(waiting | kept.keys()):
+            self._attend(gpu, awaited, kept.get(gpu))
+        return bool(waiting)
+
+    def _as_said(self, each: Awaited) -> Awaited:
+        """With what was written a moment ago, whose echo the watch may not have brought yet."""
+        said = self._said.get(_key(each))
+        return each if said is None or each.is_settled else replace(each, said=said.said)
+
+    def _attend(self, gpu: PciAddress, awaited: Sequence[Awaited], kept: Kept | None) -> None:
+        mine = [each for each in awaited if each.gpu == gpu]
+        try:
+            with self._locks.gpus([gpu]):
+                seen, after = self._step(gpu, mine, kept)
+        except _ERRORS as error:
+            _log.warning("card not attended to", gpu=gpu, error=str(error))
+            return
+        if after != kept:
+            self._publish()
+            self._woken.set()
+        for each in mine:
+            said = say(each, seen, after, self._rules, datetime.now(UTC))
+            if said != each:
+                boundary(gpu, "tell the scheduler")
+                self._tell(each, said, awaited)
+
+    def _step(self, gpu: PciAddress, mine: Sequence[Awaited], kept: Kept | None) -> tuple[Seen, Kept | None]:
+        """Look, decide, keep, act; how the card is then, and what is kept of it. Its lock is held."""
+        target = kept.target if kept else next((each.mode for each in mine if each.mode), CardMode.WHOLE)
+        seen = self._workshop.look(gpu, target)
+        decision = decide(seen, mine, kept, self._rules, datetime.now(UTC))
+        self._keep(gpu, kept, decision.kept)
+        if decision.kept and decision.switch:
+            return self._switch(gpu, mine, decision.kept)
+        self._workshop.take_back(gpu, seen)
+        return seen, decision.kept
+
+    def _switch(self, gpu: PciAddress, mine: Sequence[Awaited], kept: Kept) -> tuple[Seen, Kept | None]:
+        """A try. Where somebody unseen holds the card it was none, and they are waited for."""
+        held, why = "", ""
+        try:
+            held = self._workshop.switch(gpu, kept.target)
+        except GpuError as error:
+            why = str(error)
+        seen = self._workshop.look(gpu, kept.target)
+        if held:
+            seen, kept = replace(seen, obstacles=(held,)), replace(kept, tries=kept.tries - 1)
+        after = replace(kept, why=why) if why else decide(seen, mine, kept, self._rules, datetime.now(UTC)).kept
+        self._workshop.take_back(gpu, seen)
+        self._keep(gpu, kept, after)
+        return seen, after
+
+    def _keep(self, gpu: PciAddress, before: Kept | None, after: Kept | None) -> None:
+        if after == before:
+            return
+        boundary(gpu, "keep in the ledger")
+        self._ledger.keep(gpu, after)
+        if after is None:
+            _log.info("card offered again", gpu=gpu)
+        else:
+            _log.warning(
+                "card changes its mode by a reset", gpu=gpu, mode=after.target, phase=after.phase, tries=after.tries,
+                reason=after.why,
+            )  # fmt: skip
+
+    def _tell(self, before: Awaited, after: Awaited, awaited: Sequence[Awaited]) -> None:
+        """Write it into the claim's status; what can't be written is tried again at the next look."""
+        self._said[_key(after)] = after
+        devices = [self._said[_key(each)] for each in awaited if each.ref == after.ref]
+        log = _log.bind(namespace=after.ref.namespace, name=after.ref.name, uid=after.ref.uid, device=after.device)
+        try:
+            self._cluster.send(conditions_request(self._claims.naming, devices))
+        except NotFoundError:
+            log.info("resource claim was gone before its condition was written")
+        except KubeError as error:
+            self._said[_key(after)] = before
+            log.warning("condition of a resource claim not written", error=str(error))
+        else:
+            log.info("condition of a resource claim written", says=[f"{c.type}={c.status}" for c in after.said])
+
+
+def _key(each: Awaited) -> tuple[str, str, str | None]:
+    return each.ref.uid, each.device, each.share_id
