@@ -16,7 +16,6 @@ import msgspec
 from dra.errors import InvalidQuantityError
 from dra.names import MAX_SUBDOMAIN
 from dra.objects import (
-    Counter,
     CounterSet,
     Device,
     DeviceTaint,
@@ -27,7 +26,7 @@ from dra.objects import (
     ResourceSliceSpec,
     to_json,
 )
-from dra.quantity import Quantity, parse_quantity
+from dra.quantity import parse_quantity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +130,6 @@ def _with_server_set(draft: ResourceSlice, found: ResourceSlice) -> ResourceSlic
     spec = msgspec.structs.replace(
         draft.spec,
         devices=tuple(_with_times(device, devices_before.get(device.name)) for device in draft.spec.devices),
-        shared_counters=tuple(_not_lowered(each, found.spec.shared_counters) for each in draft.spec.shared_counters),
     )
     return msgspec.structs.replace(draft, metadata=metadata, spec=spec)
 
@@ -150,20 +148,6 @@ def _with_times(device: Device, before: Device | None) -> Device:
 
 def _taint_key(taint: DeviceTaint) -> tuple[str, str, str]:
     return taint.key, taint.value, taint.effect
-
-
-def _not_lowered(wanted: CounterSet, existing: tuple[CounterSet, ...]) -> CounterSet:
-    """The counter set with no counter below its published value.
-
-    What allocated devices draw is not known here, and one counter below that makes the scheduler refuse the whole pool.
-    """
-    before = next((each.counters for each in existing if each.name == wanted.name), {})
-    counters = {name: max(wanted.counters.get(name, old), old, key=_amount) for name, old in before.items()}
-    return CounterSet(name=wanted.name, counters=wanted.counters | counters)
-
-
-def _amount(counter: Counter) -> Quantity:
-    return parse_quantity(counter.value)
 
 
 def _is_published(draft: ResourceSlice, found: ResourceSlice | None) -> bool:

@@ -35,6 +35,7 @@ from nodedriver.devicestatus import (
     failed_statuses,
     says_the_same,
     statuses_of,
+    told_by,
 )
 from nodedriver.holding import Checkpoint, ClaimState
 
@@ -133,7 +134,7 @@ class StatusWriter:
         allocation = claim.status.allocation
         known = _Known(
             claim.ref,
-            tuple(each for each in claim.status.devices if each.driver == self._driver_name),
+            told_by(self._driver_name, claim.status.devices),
             tuple(each for each in (allocation.devices.results if allocation else ()) if self._is_ours(each)),
         )
         with self._changed:

@@ -24,6 +24,7 @@ type Ailing = Callable[[PciAddress, MigPlacement | None], Sequence[Ailment]]
 type Seen = Callable[[ClaimUID, str], Sight | None]  # of a claim's device, by its CDI name
 
 READY, MPS_READY, SHARE_ENFORCED = "Ready", "MpsReady", "ShareEnforced"
+_TYPES = frozenset({READY, MPS_READY, SHARE_ENFORCED})
 _LONGEST_MESSAGE = 1024  # characters; a condition may have 32,768, and nobody reads them
 _ENFORCED = {
     EnforcedBy.SERVER: "the MPS server holds every process of this share to its limits",
@@ -44,6 +45,16 @@ class Around:
     ailing: Ailing
     seen: Seen
     now: str
+
+
+def told_by(driver_name: str, statuses: Told) -> tuple[AllocatedDeviceStatus, ...]:
+    """What these statuses say in words of this file; conditions of other types are not ours (binding conditions)."""
+    ours = (
+        msgspec.structs.replace(each, conditions=tuple(c for c in each.conditions if c.type in _TYPES))
+        for each in statuses
+        if each.driver == driver_name
+    )
+    return tuple(each for each in ours if each.conditions or each.data is not None)
 
 
 def statuses_of(claim: PreparedClaim, told: Told, around: Around) -> tuple[AllocatedDeviceStatus, ...]:

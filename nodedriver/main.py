@@ -141,7 +141,8 @@ def _run_driver(config: Config) -> None:
             failed=statuses.failed,
         )
         endpoints = Endpoints(config.driver_name, config.dra_socket, config.registration_socket)
-        rounds = Rounds(Reconciler(parts, specs).look, seconds=LOOK_SECONDS)
+        looks = _in_turn(Reconciler(parts, specs).look, publisher.reconsider)
+        rounds = Rounds(looks, seconds=LOOK_SECONDS)
         awaited = AwaitedClaims(cluster, Naming(config.driver_name, config.node_name), records)
         published = _published(publisher, awaited.noting(build))
         with _running(statuses, rounds, watch), published as publish, _running(cards):
@@ -240,12 +241,7 @@ def _claim_statuses(
     seen = LastSeen(config.proc_root, prepared.read, gpus.processes)
     sources = StatusSources(read=prepared.read, ailing=health.of, seen=seen.of)
     statuses = StatusWriter(config.driver_name, cluster, sources)
-
-    def look() -> None:
-        seen.look()
-        statuses.wish_all()
-
-    return statuses, Rounds(look, seconds=PROCESS_SECONDS, name="last-seen")
+    return statuses, Rounds(_in_turn(seen.look, statuses.wish_all), seconds=PROCESS_SECONDS, name="last-seen")
 
 
 def _healths(records: Iterable[DeviceRecord], health: Health) -> list[DeviceHealth]:
@@ -283,6 +279,14 @@ def _node_paths(config: Config) -> NodePaths:
         driver_root=config.driver_root,
         host_driver_root=config.host_driver_root,
     )
+
+
+def _in_turn(*looks: Callable[[], object]) -> Callable[[], None]:
+    def every() -> None:
+        for look in looks:
+            look()
+
+    return every
 
 
 class _Thread(Protocol):

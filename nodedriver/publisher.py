@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import structlog
 
@@ -17,11 +17,12 @@ from dra.errors import DraError
 from dra.kube import requests
 from dra.kube.errors import ConflictError, GoneError, KubeError, NotFoundError
 from dra.kube.port import Cluster, list_all
-from dra.kube.requests import NODES, RESOURCE_SLICES
+from dra.kube.requests import NODES, RESOURCE_CLAIMS, RESOURCE_SLICES
 from dra.kube.watch import parse_event
-from dra.objects import Node, OwnerReference, ResourceSlice, decode, encode
+from dra.objects import Node, OwnerReference, ResourceClaim, ResourceSlice, decode, encode
 from dra.slices import Changes, PoolContent, SliceContent, changes, dropped_fields
 from nodedriver.inventory import Inventory, ServerFeatures
+from nodedriver.keeping import Content, content_of, keep, with_remembered
 from nodedriver.serverfeatures import detect_features
 
 log = structlog.get_logger(__name__)
@@ -45,6 +46,7 @@ class Publisher:
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self.published: tuple[SliceContent, ...] = ()  # what the API server had of us when we looked last
+        self._for_holders: Content = ()  # that, while some of it is there only for the claims that hold it
         self._build: Build | None = None
         self._features: ServerFeatures | None = None
         self._own_versions: deque[str] = deque(maxlen=256)  # of our writes, whose echoes in the watch say nothing new
@@ -61,6 +63,15 @@ class Publisher:
     def start(self) -> None:
         """Begin to watch, in a thread that ends with the process or after `stop`."""
         threading.Thread(target=self._keep, name="publisher", daemon=True).start()
+
+    def reconsider(self) -> None:
+        """Take back what was kept for claims that have gone since; nothing where nothing was kept."""
+        if not self._for_holders:
+            return
+        try:
+            self._round()
+        except (KubeError, DraError) as error:
+            log.warning("ResourceSlices not kept", error=str(error))
 
     def stop(self) -> None:
         """Write nothing from now on. The slices stay: pods keep their devices while a driver is replaced."""
@@ -106,7 +117,7 @@ class Publisher:
             existing, version = self._list()
             if self._build is None:
                 return version
-            pool = self._wanted(self._build)
+            pool = self._wanted(self._build, existing)
             wanted = changes(pool, existing)
             if not wanted:
                 self.published = pool.slices
@@ -125,12 +136,27 @@ class Publisher:
         slices = tuple(decode(item, ResourceSlice) for page in pages for item in page.items)
         return slices, pages[-1].resource_version
 
-    def _wanted(self, build: Build) -> PoolContent:
+    def _wanted(self, build: Build, existing: tuple[ResourceSlice, ...]) -> PoolContent:
         owner = self._owner()
         if self._features is None:
             self._features = detect_features(self._cluster, self._driver_name, self._node_name)
-        content = build(self._features)
-        return PoolContent(driver=self._driver_name, node=self._node_name, owner=owner, slices=content.slices)
+        before = with_remembered(content_of(existing), self._for_holders)
+        kept = keep(build(self._features).slices, before, self._held, self._driver_name)
+        self._for_holders = kept.content if kept.for_holders else ()
+        return PoolContent(driver=self._driver_name, node=self._node_name, owner=owner, slices=kept.content)
+
+    def _held(self) -> frozenset[str]:
+        """The devices of ours that claims hold. Reads all claims, so it is asked only before something is dropped."""
+        names: set[str] = set()
+        for page in list_all(self._cluster, RESOURCE_CLAIMS):
+            for item in page.items:
+                names.update(self._ours(decode(item, ResourceClaim)))
+        return frozenset(names)
+
+    def _ours(self, claim: ResourceClaim) -> Iterator[str]:
+        results = claim.status.allocation.devices.results if claim.status.allocation else ()
+        ours = self._driver_name, self._node_name
+        return (result.device for result in results if (result.driver, result.pool) == ours)
 
     def _owner(self) -> OwnerReference:
         """The Node as it is now: another one of the same name has another uid, and its slices are others too."""

@@ -71,7 +71,7 @@ OPERATED = FLEET | {
     "portico.dev/physicalgpus": READ,
 }
 DRIVER = {
-    "resource.k8s.io/resourceclaims": "get",
+    "resource.k8s.io/resourceclaims": "get list watch",
     "resource.k8s.io/resourceclaims/status": "update patch",
     "resource.k8s.io/resourceslices": f"{READ} create update patch delete",
     "resource.k8s.io/deviceclasses": "list",

@@ -172,6 +172,77 @@ def test_a_card_that_leaves_takes_its_slice_along(cluster: Cluster, publisher: P
     assert {name for name in devices(cluster) if "-mig-" not in name} == {f"gpu-{i}" for i in range(7)}
 
 
+CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+
+
+@pytest.fixture
+def held_card(cluster: Cluster, own_node: str) -> Iterator[str]:  # its slices must be there
+    """A claim that holds half of the last card; gone when the test has let go of it or ended."""
+    exactly = {"deviceClassName": "any", "capacity": {"requests": {"sharePercent": "50"}}}
+    claim = {
+        "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "held-card"},
+        "spec": {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}},
+    }  # fmt: skip
+    made = cluster.call("POST", CLAIMS, claim)
+    share = {"shareID": "00000000-0000-4000-8000-00000000000a", "consumedCapacity": {"sharePercent": "50"}}
+    result = {"request": "gpu", "driver": DRIVER, "pool": NODE, "device": "gpu-7", **share}
+    made["status"] = {"allocation": {"devices": {"results": [result]}}}
+    cluster.call("PUT", f"{CLAIMS}/held-card/status", made)
+    yield "held-card"
+    let_go(cluster)
+
+
+def let_go(cluster: Cluster) -> None:
+    if cluster.raw("DELETE", f"{CLAIMS}/held-card").status == 200:
+        cluster.raw("PATCH", f"{CLAIMS}/held-card", b'{"metadata":{"finalizers":null}}', "application/merge-patch+json")
+
+
+@pytest.mark.usefixtures("held_card")
+def test_a_card_that_is_gone_stays_published_while_a_claim_holds_it(
+    cluster: Cluster, accounts: ServiceAccounts, publisher: Publisher
+) -> None:
+    publisher.publish(content())
+    again = Publisher(driver_client(cluster, accounts), driver_name=DRIVER, node_name=NODE)
+    again.publish(content(CARDS[:7]))  # a driver that has just started and sees seven cards
+    assert is_whole(slices(cluster))
+    assert {name for name in devices(cluster) if name.startswith("gpu-7")} == {"gpu-7"}
+    (taint,) = devices(cluster)["gpu-7"]["taints"]
+    assert (taint["key"], taint["value"], taint["effect"]) == (f"{DRIVER}/withdrawn", "not-served", "NoSchedule")
+    (counters,) = (s["spec"]["sharedCounters"] for s in slices(cluster) if "sharedCounters" in s["spec"])
+    assert "gpu-7" in {each["name"] for each in counters}
+
+    cluster.call("DELETE", f"{SLICES}?fieldSelector=spec.nodeName%3D{NODE}")  # as a kubelet does at its start
+    again.publish(content(CARDS[:7]))
+    assert is_whole(slices(cluster))
+    assert devices(cluster)["gpu-7"]["taints"][0]["value"] == "not-served"
+    again.reconsider()
+    assert "gpu-7" in devices(cluster)
+
+    let_go(cluster)
+    again.reconsider()
+    assert is_whole(slices(cluster))
+    assert "gpu-7" not in devices(cluster)
+
+
+@pytest.mark.usefixtures("held_card")
+def test_a_counter_that_a_claim_draws_on_is_lowered_when_it_has_gone(cluster: Cluster, publisher: Publisher) -> None:
+    def memory(card_name: str) -> str:
+        sets = (each for s in slices(cluster) for each in s["spec"].get("sharedCounters", []))
+        return str(next(each["counters"]["memory"]["value"] for each in sets if each["name"] == card_name))
+
+    publisher.publish(content())
+    before = memory("gpu-7")
+    less = tuple(replace(gpu, memory=gpu.memory - 2**30) for gpu in CARDS)
+    publisher.publish(content(less))
+    assert memory("gpu-7") == before != memory("gpu-6")
+    assert devices(cluster)["gpu-7"]["taints"][0]["value"] == "fewer-counters"
+    assert "taints" not in devices(cluster)["gpu-6"]
+    let_go(cluster)
+    publisher.reconsider()
+    assert memory("gpu-7") == memory("gpu-6")
+    assert "taints" not in devices(cluster)["gpu-7"]
+
+
 def test_slices_that_the_kubelet_deletes_come_back(cluster: Cluster, publisher: Publisher) -> None:
     publisher.publish(content())
     publisher.start()

@@ -184,21 +184,12 @@ def test_another_taint_has_its_own_time(server: Server) -> None:
     assert found.spec.devices[0].taints == (other,)
 
 
-@pytest.mark.parametrize(
-    ("wanted", "published"),
-    [
-        ({"memory": "79Gi"}, {"memory": "80Gi"}),
-        ({"memory": "81Gi"}, {"memory": "81Gi"}),
-        ({"memory": "80Gi", "decoders": "7"}, {"memory": "80Gi", "decoders": "7"}),
-        ({"decoders": "7"}, {"memory": "80Gi", "decoders": "7"}),
-    ],
-    ids=["lower stays", "higher rises", "new comes", "dropped stays"],
-)
-def test_a_counter_is_never_lowered(server: Server, wanted: dict[str, str], published: dict[str, str]) -> None:
-    content = pool(counters(**wanted), card(0), card(1))
+def test_counters_are_what_is_wanted(server: Server) -> None:
+    """Who draws on them is not known here: see `nodedriver.keeping`."""
+    content = pool(counters(memory="79Gi", decoders="7"), card(0), card(1))
     server.settle(content)
     (found,) = server.slices["00000-gpu.portico.dev-node-1"].spec.shared_counters
-    assert {name: counter.value for name, counter in found.counters.items()} == published
+    assert {name: counter.value for name, counter in found.counters.items()} == {"memory": "79Gi", "decoders": "7"}
     assert not changes(content, server.existing)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from dra.names import ClaimUID
 from dra.objects import AllocatedDeviceStatus, Condition
-from nodedriver.devicestatus import Around, allocated, failed_statuses, says_the_same, statuses_of
+from nodedriver.devicestatus import Around, allocated, failed_statuses, says_the_same, statuses_of, told_by
 from nodedriver.facts import DeviceType, MigPlacement, PciAddress
 from nodedriver.gpuconfig import MpsLimits
 from nodedriver.health.ailments import Ailment, Cause
@@ -163,6 +163,15 @@ def test_order_has_no_meaning_and_content_has() -> None:
     assert says_the_same(both, turned)
     assert not says_the_same(both, both[:1])
     assert not says_the_same(both, tuple(msgspec.structs.replace(each, data={"mode": "x"}) for each in both))
+
+
+def test_what_others_write_beside_is_not_ours() -> None:
+    (ours,) = statuses_of(claim(WHOLE), (), around(claim(WHOLE)))
+    binding = Condition(type="gpu.portico.dev/mode", status="True", reason="Reset", last_transition_time=NOW)
+    both = msgspec.structs.replace(ours, conditions=(binding, *ours.conditions))
+    alone = msgspec.structs.replace(ours, conditions=(binding,), data=None, device="gpu-1")
+    foreign = msgspec.structs.replace(ours, driver="nic.example.com")
+    assert told_by("gpu.portico.dev", (both, alone, foreign)) == (ours,)
 
 
 def test_what_is_not_allocated_any_more_is_not_told() -> None:
