@@ -46,6 +46,7 @@ class Ailment:
 
     def __str__(self) -> str:
         what = f"XID {self.code} ({name_of(self.code) or 'unknown'})" if self.cause is Cause.XID else self.cause.value
+        what += f" ({self.state})" if self.state else ""
         return f"{what} since {self.since}, asks for: {self.severity}"
 
 

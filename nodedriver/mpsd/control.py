@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,7 @@ PROGRAM = "nvidia-cuda-mps-control"
 WHOLE = 100  # percent: MPS's own default
 _MIB = 2**20
 _UNITS = {"G": 2**30, "M": _MIB}
+_MEMORY = re.compile(r"([0-9]+)([GM])")
 _UNLIMITED = 2**40  # bytes; MPS has no command to lift a memory limit, and no card has that much
 _COMMAND_TIMEOUT = 5.0  # seconds
 
@@ -38,6 +40,20 @@ class Doors:
 
     pipe: Path
     shared_memory: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a daemon says of itself: its defaults, bytes or None for no limit, and the process ids of its servers."""
+
+    thread_percentage: float
+    memory_limit: int | None
+    servers: tuple[int, ...] = ()
+
+    def are(self, spec: MpsDaemonSpec) -> bool:
+        """Whether these are the defaults that were asked for."""
+        wanted = wanted_by(spec)
+        return (self.thread_percentage, self.memory_limit) == (wanted.thread_percentage, wanted.memory_limit)
 
 
 def find_control_program(driver_root: Path) -> Program:
@@ -71,34 +87,42 @@ class Control:
             return False
         return True
 
-    def apply(self, spec: MpsDaemonSpec) -> MpsDaemonStatus:
+    def apply(self, spec: MpsDaemonSpec) -> Settings:
         """Set the defaults and start the server, or set the limits of the one that runs; what the daemon says then.
 
         MpsError when that is not what was asked for.
         """
-        percentage = spec.thread_percentage or WHOLE
         limit = self._memory_to_set(spec)
+        percentage = spec.thread_percentage or WHOLE
         self._set(f"set_default_active_thread_percentage {percentage}", "set_default_device_pinned_mem_limit", limit)
-        servers = self.servers()
-        if not servers:
+        settings = self.settings()
+        if not settings.servers:
             # A card in EXCLUSIVE_PROCESS mode is closed to who avoids us only once a server holds it; the first client
             # would start one, but it may not be the first to come. With -M this one serves every user.
             self._run(f"start_server -uid {os.geteuid()}")
-        for server in servers:
-            self._set(
-                f"set_active_thread_percentage {server} {percentage}", f"set_device_pinned_mem_limit {server}", limit
-            )
-        return self._checked(spec)
+            return self._checked(self.settings(), spec)
+        for pid in settings.servers:
+            self._set(f"set_active_thread_percentage {pid} {percentage}", f"set_device_pinned_mem_limit {pid}", limit)
+        return self._checked(settings, spec)
 
-    def status(self) -> MpsDaemonStatus:
-        """What the daemon says of itself."""
+    def settings(self) -> Settings:
+        """What the daemon says of itself, asked in one go, since each call of the program is a process."""
+        commands = "get_default_active_thread_percentage", f"get_default_device_pinned_mem_limit {self._device}"
+        answer = self._run("\n".join((*commands, "get_server_list")))
+        try:
+            return _read(answer.splitlines())
+        except ValueError as error:
+            raise self._odd(answer) from error
+
+    def status(self, settings: Settings, clients: tuple[int, ...] = ()) -> MpsDaemonStatus:
+        """How clients reach the daemon, with what it said of itself."""
         return MpsDaemonStatus(
             device=self._device,
             pipe_directory=str(self._doors.pipe),
             shared_memory=None if self._doors.shared_memory is None else str(self._doors.shared_memory),
-            thread_percentage=self._percentage(),
-            memory_limit=self._memory_limit(),
-            clients=tuple(client for _, client in self.clients()),
+            thread_percentage=settings.thread_percentage,
+            memory_limit=settings.memory_limit,
+            clients=clients,
         )
 
     def servers(self) -> list[int]:
@@ -113,24 +137,20 @@ class Control:
         """Destroy a client's contexts in good order; its process stays. MpsError where that fails, or it has gone."""
         self._run(f"terminate_client {server} {client}")
 
-    def clients(self) -> list[tuple[int, int]]:
-        """Server and client, by their process ids, of every client."""
-        return [(server, client) for server in self.servers() for client in self._clients(server)]
+    def clients(self, servers: Iterable[int]) -> list[tuple[int, int]]:
+        """Server and client, by their process ids, of every client of these servers."""
+        return [(server, client) for server in servers for client in self._numbers(f"get_client_list {server}")]
 
     def quit(self, seconds: int) -> None:
         """End the daemon and its servers; clients have so many seconds to go by themselves."""
         self._run(f"quit -t {seconds}", timeout=seconds + _COMMAND_TIMEOUT)
 
-    def _checked(self, spec: MpsDaemonSpec) -> MpsDaemonStatus:
-        status = self.status()
-        limit = None if spec.memory_limit is None else spec.memory_limit // _MIB * _MIB  # MPS knows no smaller unit
-        wanted = (float(spec.thread_percentage or WHOLE), limit)
-        if (status.thread_percentage, status.memory_limit) == wanted:
-            return status
+    def _checked(self, settings: Settings, spec: MpsDaemonSpec) -> Settings:
+        if settings.are(spec):
+            return settings
         raise MpsError(
-            f"the MPS daemon of {self._device} did not take its limits: asked for {wanted[0]} % and "
-            f"{_memory_text(wanted[1])}, it says {status.thread_percentage} % and {_memory_text(status.memory_limit)}. "
-            "See whether the device exists (nvidia-smi -L)."
+            f"the MPS daemon of {self._device} did not take its limits: asked for {_words(wanted_by(spec))}, "
+            f"it says {_words(settings)}. See whether the device exists (nvidia-smi -L)."
         )
 
     def _set(self, percentage: str, memory: str, limit: str) -> None:
@@ -141,27 +161,7 @@ class Control:
         """The limit as a command's argument; "" where none is wanted and none is set."""
         if spec.memory_limit is not None:
             return f"{spec.memory_limit // _MIB}M"
-        return f"{_UNLIMITED // _MIB}M" if self._memory_limit() is not None else ""
-
-    def _percentage(self) -> float:
-        answer = self._run("get_default_active_thread_percentage")
-        try:
-            return float(answer)
-        except ValueError as error:
-            raise self._odd(answer) from error
-
-    def _memory_limit(self) -> int | None:
-        answer = self._run(f"get_default_device_pinned_mem_limit {self._device}")
-        if not answer:
-            return None
-        match = re.fullmatch(r"([0-9]+)([GM])", answer)
-        if match is None:
-            raise self._odd(answer)
-        limit = int(match[1]) * _UNITS[match[2]]
-        return limit if 0 < limit < _UNLIMITED else None
-
-    def _clients(self, server: int) -> list[int]:
-        return self._numbers(f"get_client_list {server}")
+        return f"{_UNLIMITED // _MIB}M" if self.settings().memory_limit is not None else ""
 
     def _numbers(self, command: str) -> list[int]:
         answer = self._run(command)
@@ -189,5 +189,22 @@ class Control:
         return done.stdout.strip()
 
 
-def _memory_text(limit: int | None) -> str:
-    return "no memory limit" if limit is None else f"a memory limit of {limit // _MIB} MiB"
+def _read(lines: list[str]) -> Settings:
+    """The percentage, a memory limit where one is set, then a server a line. ValueError for anything else."""
+    percentage, *rest = lines or [""]
+    memory = [match for line in rest if (match := _MEMORY.fullmatch(line.strip()))]
+    servers = [int(line) for line in rest if line.strip() and not _MEMORY.fullmatch(line.strip())]
+    limit = int(memory[0][1]) * _UNITS[memory[0][2]] if memory else 0
+    return Settings(float(percentage), limit if 0 < limit < _UNLIMITED else None, tuple(servers))
+
+
+def wanted_by(spec: MpsDaemonSpec) -> Settings:
+    """What the daemon is to say of itself."""
+    limit = None if spec.memory_limit is None else spec.memory_limit // _MIB * _MIB  # MPS knows no smaller unit
+    return Settings(float(spec.thread_percentage or WHOLE), limit)
+
+
+def _words(settings: Settings) -> str:
+    limit = settings.memory_limit
+    memory = "no memory limit" if limit is None else f"a memory limit of {limit // _MIB} MiB"
+    return f"{settings.thread_percentage} % and {memory}"

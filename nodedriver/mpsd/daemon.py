@@ -11,10 +11,11 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 from nodedriver.mpsd import clients
-from nodedriver.mpsd.control import Control, Doors, Program
+from nodedriver.mpsd.control import Control, Doors, Program, wanted_by
 from nodedriver.mpsd.record import Places, ProcessId, Record, boot_id, start_time, wait_for_any
 from nodedriver.mpsd.sharedmemory import with_shared_memory
 from nodedriver.ports import MpsDaemonSpec, MpsDaemonStatus, MpsError, MpsReport, MpsState
@@ -24,6 +25,7 @@ _POLL = 0.05
 _QUIT_SECONDS = 2  # for clients that are still there
 _KILL_SECONDS = 5.0
 SERVER_ENDED = "its server ended"
+LIMITS_CHANGED = "somebody else changed its limits"
 _OUTPUT_TAIL = 500  # characters of the daemon's last words in an error
 
 
@@ -39,7 +41,7 @@ class Daemon:
         self._control = Control(program, Doors(places.pipe, places.shared_memory if isolated else None), device)
         self._process: ProcessId | None = None
         self._child: subprocess.Popen[bytes] | None = None
-        self._servers: tuple[ProcessId, ...] = ()  # as the last look found them
+        self._servers: tuple[ProcessId, ...] = ()  # as it said last
 
     def is_alive(self) -> bool:
         """Whether its process runs."""
@@ -68,27 +70,34 @@ class Daemon:
     def apply(self, spec: MpsDaemonSpec) -> MpsDaemonStatus:
         """Set limits, remember them, and return what the daemon says."""
         self._places.write(Record(boot_id(), spec, self._process))
-        return self._control.apply(spec)
+        self._heard(self._control.apply(spec).servers)
+        return self._control.status(wanted_by(spec))
+
+    def known(self, spec: MpsDaemonSpec) -> MpsDaemonStatus | None:
+        """What it said when it had these limits, if it and the server that it had then still run."""
+        runs = self.is_alive() and self._servers and all(server.is_alive() for server in self._servers)
+        return self._control.status(wanted_by(spec)) if runs else None
 
     def status(self) -> MpsDaemonStatus:
-        """What the daemon says of itself."""
-        return self._control.status()
+        """What the daemon says of itself, and its clients."""
+        settings = self._control.settings()
+        return self._control.status(settings, tuple(client for _, client in self._control.clients(settings.servers)))
 
-    def look(self) -> MpsReport:
-        """How it is now: by its process, and asked of the daemon itself."""
-        self._servers = ()
+    def look(self, spec: MpsDaemonSpec) -> MpsReport:
+        """How it is now: by its process, and asked of the daemon itself, which should have these limits."""
+        self._heard([])
         if not self.is_alive():
             return self.report(MpsState.DOWN, "the control daemon ended")
         try:
-            servers = self._control.servers()
-            self._servers = tuple(ProcessId(pid, started) for pid in servers if (started := start_time(pid)))
+            settings = self._control.settings()
+            self._heard(settings.servers)
             if not self._servers:
                 return self.report(MpsState.DOWN, SERVER_ENDED)
-            if any(self._control.is_at_fault(server) for server in servers):
+            if any(self._control.is_at_fault(server) for server in settings.servers):
                 return self.report(MpsState.FAULT, "a client met a fatal fault; new ones wait until the old have gone")
         except MpsError as error:
             return self.report(MpsState.DOWN, str(error))
-        return self.report()
+        return self.report() if settings.are(spec) else self.report(MpsState.DOWN, LIMITS_CHANGED)
 
     def report(self, state: MpsState = MpsState.READY, reason: str = "") -> MpsReport:
         """What to say of this daemon."""
@@ -97,7 +106,7 @@ class Daemon:
     def end_clients(self, claim: str) -> None:
         """End the clients of that claim: through the daemon, and killed where they stay. MpsError where that fails."""
         if self.is_alive():
-            for server, client in self._control.clients():
+            for server, client in self._control.clients(server.pid for server in self._servers if server.is_alive()):
                 if clients.is_of(client, claim):
                     self._end_client(server, client)
 
@@ -131,8 +140,12 @@ class Daemon:
         """Its contexts go in good order first: who is killed within a kernel may take others along (MPS, "Faults")."""
         with contextlib.suppress(MpsError):  # it may have gone meanwhile; whether it has is asked below
             self._control.terminate(server, client)
-        if (server, client) in self._control.clients() and not clients.kill(client, _KILL_SECONDS):
+        if (server, client) in self._control.clients([server]) and not clients.kill(client, _KILL_SECONDS):
             raise MpsError(f"the MPS daemon of {self.device} still has client {client}, which does not end when killed")
+
+    def _heard(self, servers: Iterable[int]) -> None:
+        found = ((pid, start_time(pid)) for pid in servers)
+        self._servers = tuple(ProcessId(pid, started) for pid, started in found if started)
 
     def _send(self, number: signal.Signals) -> None:
         if self._process is not None:

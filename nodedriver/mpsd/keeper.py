@@ -1,7 +1,7 @@
 """Keeps one daemon running with the limits asked for last, and says on the board how it is.
 
-The end of the daemon or of its server is heard at once, by their process ids; a server at fault, which lives, is found
-by a look every few seconds. What ended is started again; it is ready once its limits were set and read back.
+The end of the daemon or of its server is heard at once, by their process ids; a server at fault, and limits that
+somebody else changed, are found by a look every few seconds. What was mended is ready once its limits were read back.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ import structlog
 
 from nodedriver.mpsd.backoff import Backoff
 from nodedriver.mpsd.board import Board
-from nodedriver.mpsd.daemon import SERVER_ENDED, Daemon
+from nodedriver.mpsd.daemon import LIMITS_CHANGED, SERVER_ENDED, Daemon
 from nodedriver.mpsd.record import Record
 from nodedriver.ports import MpsDaemonSpec, MpsDaemonStatus, MpsError, MpsReport, MpsState
 
 log = structlog.get_logger(__name__)
 
+_TO_MEND = (SERVER_ENDED, LIMITS_CHANGED)
 _LOOK_SECONDS = 10.0  # between two looks while nothing ends; each runs NVIDIA's program twice
 
 
@@ -48,6 +49,8 @@ class Keeper:
         with self._lock:
             if self._stopping.is_set():
                 raise MpsError(f"the MPS daemon of {spec.device} is being stopped: ask again")
+            if spec == self._spec and self._said.state is MpsState.READY and (known := self._daemon.known(spec)):
+                return known  # what ends is heard, and what is changed is found by the next look
             is_first, self._spec = self._spec is None, spec
             try:
                 return self._run(spec)
@@ -91,28 +94,29 @@ class Keeper:
         except MpsError as error:
             self._say(self._daemon.report(MpsState.DOWN, str(error)))
             raise
-        self._say(self._daemon.report())
+        if self._said.state is not MpsState.FAULT:  # which only a look finds over
+            self._say(self._daemon.report())
         return status
 
     def _keep(self) -> None:
         """Look, start again what ended, at growing distances while it keeps ending, and wait for the next end."""
         backoff = Backoff()
         while not self._stopping.is_set():
-            if self._has_ended():
+            if self._must_mend():
                 if self._stopping.wait(backoff.delay(time.monotonic())):
                     return
                 self._start_again()
             self._daemon.wait_for_end(_LOOK_SECONDS)
 
-    def _has_ended(self) -> bool:
-        """Whether the daemon or its server has; one that lives and does not answer is left to answer again."""
+    def _must_mend(self) -> bool:
+        """Whether it ended or is not as asked for; one that lives and does not answer is left to answer again."""
         with self._lock:
-            if self._stopping.is_set():
+            if self._stopping.is_set() or self._spec is None:
                 return False
-            report = self._daemon.look()
+            report = self._daemon.look(self._spec)
             if report.state is not self._said.state:  # while it stays down, why it could not be started says most
                 self._say(report)
-            return report.state is MpsState.DOWN and (not self._daemon.is_alive() or report.reason == SERVER_ENDED)
+            return not self._daemon.is_alive() or report.reason in _TO_MEND
 
     def _start_again(self) -> None:
         with self._lock:

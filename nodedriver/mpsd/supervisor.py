@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from nodedriver.mpsd.board import Board
 from nodedriver.mpsd.control import Program
 from nodedriver.mpsd.daemon import Daemon
 from nodedriver.mpsd.keeper import Keeper
-from nodedriver.mpsd.record import Places, all_places, boot_id, places_of
+from nodedriver.mpsd.record import Places, Record, all_places, boot_id, places_of
 from nodedriver.mpsd.sharedmemory import can_isolate
 from nodedriver.ports import MpsDaemonSpec, MpsDaemonStatus, MpsReports
 
@@ -40,6 +41,11 @@ class Supervisor:
 
     def resume(self) -> None:
         """Go on with what an earlier supervisor left: take over, start again, or clear away what is of another boot."""
+        records = list(self._left())
+        with ThreadPoolExecutor(max_workers=max(len(records), 1)) as pool:
+            list(pool.map(lambda record: self._keeper(record.spec.device).resume(record), records))
+
+    def _left(self) -> Iterator[Record]:
         for places in all_places(self._mps_dir):
             try:
                 record = places.read()
@@ -49,7 +55,7 @@ class Supervisor:
             if record is None or record.boot_id != boot_id():
                 shutil.rmtree(places.folder)
             else:
-                self._keeper(record.spec.device).resume(record)
+                yield record
 
     def ensure(self, spec: MpsDaemonSpec) -> MpsDaemonStatus:
         """See `nodedriver.ports.Mps`."""

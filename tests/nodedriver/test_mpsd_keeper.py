@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from dra.names import ClaimUID
 from nodedriver.marks import mark
 from nodedriver.mpsd.backoff import Backoff
 from nodedriver.mpsd.board import Board
+from nodedriver.mpsd.control import Control, Doors, find_control_program
 from nodedriver.ports import MpsDaemonSpec, MpsReport, MpsReports, MpsState
 from tests.nodedriver.machine import short_folder
 from tests.nodedriver.mps import MpsBench, eventually
@@ -104,6 +106,18 @@ class TestDaemons:
             assert "fatal fault" in await_state(bench, MpsState.FAULT).reason
             assert len(bench.client.list()) == 1
         await_state(bench, MpsState.READY)
+
+    def test_limits_that_somebody_changed_are_set_again(self, bench: MpsBench) -> None:
+        pipe = bench.client.ensure(quarter(bench.device)).pipe_directory
+        known = bench.client.watch(0, 30)
+        control = Control(find_control_program(bench.tree.driver), Doors(Path(pipe), None), bench.device)
+        control.apply(MpsDaemonSpec(device=bench.device))
+        (report,) = states_after(bench, known)
+        assert report.reason == "somebody else changed its limits"
+        await_state(bench, MpsState.READY)
+        (daemon,) = bench.daemons()
+        assert daemon.default_memory_limits == daemon.servers[0].memory_limits == {bench.device: 20 * GIB}
+        assert (daemon.default_active_thread_percentage, daemon.servers[0].active_thread_percentage) == (25.0, 25.0)
 
     def test_the_clients_of_a_claim_are_ended_and_those_of_others_live_on(self, bench: MpsBench) -> None:
         pipe = bench.client.ensure(quarter(bench.device)).pipe_directory

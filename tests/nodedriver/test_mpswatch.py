@@ -65,7 +65,11 @@ def test_faults_come_and_go_with_the_reports_alone() -> None:
 
 
 def test_the_kubelet_hears_of_it() -> None:
-    assert health_of("gpu-0", [ailment("down")]).wellness is Wellness.UNHEALTHY
+    told = health_of("gpu-0", [ailment("down")])
+    assert (told.wellness, told.message) == (
+        Wellness.UNHEALTHY,
+        "mps-fault (down) since 2026-01-01T00:00:00Z, asks for: daemon",
+    )
 
 
 def test_only_the_claims_of_daemons_that_changed_are_told(tmp_path: Path) -> None:

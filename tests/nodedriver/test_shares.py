@@ -105,8 +105,9 @@ def test_the_clients_of_a_share_end_with_it_and_others_live_on(supervised: Machi
     pipe = client.list()[0].pipe_directory
 
     def environment(uid: str) -> dict[str, str]:
-        env: list[str] = supervised.specs()[uid]["devices"][0]["containerEdits"]["env"]
-        return dict(entry.split("=", 1) for entry in env) | {"CUDA_MPS_PIPE_DIRECTORY": pipe}
+        spec = supervised.specs()[uid]
+        entries = [*spec["containerEdits"]["env"], *spec["devices"][0]["containerEdits"]["env"]]
+        return dict(entry.split("=", 1) for entry in entries) | {"CUDA_MPS_PIPE_DIRECTORY": pipe}
 
     with cuda(supervised.tree, "1G", **environment(A)) as of_a, cuda(supervised.tree, "1G", **environment(B)) as of_b:
         assert sorted(client.list()[0].clients) == sorted([of_a["pid"], of_b["pid"]])
