@@ -23,7 +23,15 @@ from dra.objects.physicalgpu import CardModeWord, MigModeChangeWord
 from dra.quantity import Format, Quantity
 from dra.slices import SliceContent
 from nodedriver.doctor.findings import Finding, Verdict, about
-from nodedriver.facts import GpuFacts, MigInstanceFacts, MigModeChange, MigProfileFacts, PciAddress
+from nodedriver.facts import (
+    CardFacts,
+    GpuFacts,
+    MigInstanceFacts,
+    MigModeChange,
+    MigProfileFacts,
+    PciAddress,
+    PlainCardFacts,
+)
 from nodedriver.holding import PreparedClaim
 from nodedriver.inventory import DeviceRecord
 
@@ -43,7 +51,7 @@ class NodeView:
 
     driver_name: str
     pool: str
-    cards: tuple[GpuFacts, ...]
+    cards: tuple[CardFacts, ...]
     claims: tuple[PreparedClaim, ...]
     published: tuple[SliceContent, ...]
     records: Mapping[str, DeviceRecord]
@@ -55,7 +63,7 @@ class NodeView:
         return tuple(each for each in devices if each.name in self.records and self.records[each.name].gpu == gpu)
 
 
-def status_of(view: NodeView, card: GpuFacts) -> PhysicalGPUStatus:
+def status_of(view: NodeView, card: CardFacts) -> PhysicalGPUStatus:
     """What the card's object is to say. The times of its conditions are still open (`settled`)."""
     devices = view.devices_of(card.pci_address)
     return PhysicalGPUStatus(
@@ -111,7 +119,15 @@ def settled(conditions: Iterable[Condition], last: Iterable[Condition], now: str
     )
 
 
-def _capabilities(card: GpuFacts) -> PhysicalGPUCapabilities:
+def _capabilities(card: CardFacts) -> PhysicalGPUCapabilities:
+    if isinstance(card, PlainCardFacts):
+        return PhysicalGPUCapabilities(
+            vendor=card.vendor,
+            product_name=card.product_name,
+            memory=_bytes(card.memory) if card.memory else None,
+            mig_mode_change="Impossible",
+            vfio=card.surroundings.has_iommu_group,
+        )
     major, minor = card.compute_capability
     return PhysicalGPUCapabilities(
         vendor="nvidia",
@@ -137,7 +153,7 @@ def _profile(profile: MigProfileFacts) -> MigProfileCapability:
     )
 
 
-def _topology(card: GpuFacts) -> PhysicalGPUTopology:
+def _topology(card: CardFacts) -> PhysicalGPUTopology:
     near = card.surroundings
     return PhysicalGPUTopology(
         numa_node=card.numa_node,
@@ -150,21 +166,22 @@ def _topology(card: GpuFacts) -> PhysicalGPUTopology:
     )
 
 
-def _state(card: GpuFacts, claims: Iterable[PreparedClaim]) -> PhysicalGPUState:
+def _state(card: CardFacts, claims: Iterable[PreparedClaim]) -> PhysicalGPUState:
+    instances = (_instance(card, each) for each in card.instances) if isinstance(card, GpuFacts) else ()
     return PhysicalGPUState(
         mode=_mode(card),
         uuid=card.uuid,
         kernel_driver=card.surroundings.kernel_driver,
-        driver_version=card.driver_version,
-        mig_instances=tuple(sorted(_instance(card, instance) for instance in card.instances)),
+        driver_version=card.driver_version or "",
+        mig_instances=tuple(sorted(instances)),
         held_by=_holders(card.pci_address, claims),
     )
 
 
-def _mode(card: GpuFacts) -> CardModeWord:
+def _mode(card: CardFacts) -> CardModeWord:
     if card.surroundings.kernel_driver.startswith("vfio"):
         return "VFIO"
-    return "MIG" if card.mig_enabled else "Whole"
+    return "MIG" if isinstance(card, GpuFacts) and card.mig_enabled else "Whole"
 
 
 def _instance(card: GpuFacts, instance: MigInstanceFacts) -> str:
@@ -182,7 +199,7 @@ def _holders(gpu: PciAddress, claims: Iterable[PreparedClaim]) -> tuple[Physical
     )
 
 
-def _present(card: GpuFacts) -> Condition:
+def _present(card: CardFacts) -> Condition:
     return Condition(type="Present", status="True", reason="Answers", message=f"GPU {card.pci_address} answers")
 
 

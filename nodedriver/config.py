@@ -23,6 +23,7 @@ MIG_MODES = ("when-needed", "keep")
 MOST_PORT = 65535
 LONGEST_RESET_WAIT = 540  # seconds: the scheduler waits for 600 (bindingTimeout), and a reset takes up to 40
 MOST_SLOTS = 128  # of one card's time
+DEVICE_PLUGINS = "var/lib/kubelet/device-plugins"  # pluginapi.DevicePluginPath, whatever the kubelet's root is
 SOCKET_PATH_LIMIT = 107  # bytes; sun_path of unix(7) holds 108 with its NUL
 
 
@@ -43,6 +44,7 @@ class Config:
     driver_name: str
     node_name: str
     pod_uid: str
+    kubelet_dir: Path
     plugin_dir: Path
     registrar_dir: Path
     cdi_dir: Path
@@ -51,6 +53,8 @@ class Config:
     dev_root: Path
     driver_root: Path
     host_driver_root: Path
+    host_root: Path
+    device_plugins_dir: Path
     kubeconfig: str | None
     mps_reserve: int
     time_slices: int
@@ -143,6 +147,13 @@ SETTINGS = (
     Setting("--dev-root", "PORTICO_DEV_ROOT", "/dev", "the node's /dev, for links in its folder char"),
     Setting("--driver-root", "PORTICO_DRIVER_ROOT", "/", "NVIDIA's driver, as this process sees it"),
     Setting("--host-driver-root", "PORTICO_HOST_DRIVER_ROOT", "", "the same, as the node sees it; default: alike"),
+    Setting("--host-root", "PORTICO_HOST_ROOT", "/", "the node's file system, for the doctor's looks at /etc"),
+    Setting(
+        "--device-plugins-dir",
+        "PORTICO_DEVICE_PLUGINS_DIR",
+        "",
+        f"default <host root>/{DEVICE_PLUGINS}, as the kubelet's",
+    ),
     Setting(
         "--kubeconfig", "PORTICO_KUBECONFIG", "", "file with the cluster's address; default: the pod's own account"
     ),
@@ -178,10 +189,12 @@ def load_config(flags: argparse.Namespace, environment: Mapping[str, str]) -> Co
     driver_name = _driver_name(values["driver_name"])
     kubelet_dir = _folder(values, "kubelet_dir", "")
     driver_root = _folder(values, "driver_root", "")
+    host_root = _folder(values, "host_root", "")
     config = Config(
         driver_name=driver_name,
         node_name=_node_name(values["node_name"]),
         pod_uid=values["pod_uid"],
+        kubelet_dir=kubelet_dir,
         plugin_dir=_folder(values, "plugin_dir", f"{kubelet_dir}/plugins/{driver_name}"),
         registrar_dir=_folder(values, "registrar_dir", f"{kubelet_dir}/plugins_registry"),
         cdi_dir=_folder(values, "cdi_dir", ""),
@@ -190,6 +203,8 @@ def load_config(flags: argparse.Namespace, environment: Mapping[str, str]) -> Co
         dev_root=_folder(values, "dev_root", ""),
         driver_root=driver_root,
         host_driver_root=_folder(values, "host_driver_root", str(driver_root)),
+        host_root=host_root,
+        device_plugins_dir=_folder(values, "device_plugins_dir", str(host_root / DEVICE_PLUGINS)),
         kubeconfig=values["kubeconfig"] or None,
         mps_reserve=_bytes(values, "mps_reserve"),
         time_slices=_number(values, "time_slices", MOST_SLOTS),

@@ -26,6 +26,8 @@ from nodedriver.checkpoint import CheckpointError
 from nodedriver.claimspecs import ClaimSpecs, NodePaths
 from nodedriver.claimstatus import StatusSources, StatusWriter
 from nodedriver.config import Config, ConfigError, add_flags, load_config
+from nodedriver.consulting import consult
+from nodedriver.doctor.examination import Doctor
 from nodedriver.driver import Driver, Parts
 from nodedriver.driverroot import find_nvml
 from nodedriver.facts import CardFacts, GpuFacts, PciAddress, PlainCardFacts, Vendor
@@ -80,14 +82,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m nodedriver.main", description="Portico's node driver.")
     commands = parser.add_subparsers(dest="command", required=True)
     add_flags(commands.add_parser("driver", help="the DRA kubelet plugin"))
+    doctor = commands.add_parser("doctor", help="what keeps claims from working on this node, and what to do about it")
+    doctor.add_argument("--json", action="store_true", help="for programs")
+    add_flags(doctor)
     flags = parser.parse_args(arguments)
     try:
         config = load_config(flags, os.environ)
     except ConfigError as error:
         print(f"{parser.prog} {flags.command}: {error}", file=sys.stderr)  # noqa: T201 - there is no log yet
         return 2
+    if flags.command == "doctor":
+        cluster = partial(KubeClient.of_node, config.kubeconfig)
+        return consult(config, partial(_cards, config), cluster, as_json=flags.json)
     logs.configure(config.log_level, component=flags.command)
     return _run(config)
+
+
+def _cards(config: Config) -> tuple[GpuFacts, ...]:
+    plain = find_plain_cards(config.sys_root, config.proc_root, integrated=config.integrated_cards)
+    with closing(_open_nvml(config, plain)) as gpus:
+        return gpus.facts()
 
 
 def _run(config: Config) -> int:
@@ -122,13 +136,10 @@ def _run_driver(config: Config) -> None:
         statuses, watch = _claim_statuses(config, cluster, prepared, gpus, health)
         publisher = Publisher(cluster, driver_name=config.driver_name, node_name=config.node_name)
         records = build(EVERY_FEATURE).records
-        sources = Sources(gpus.facts, prepared.read, lambda: publisher.published, records)
-        cards = PhysicalGpus(cluster, sources, facts, driver_name=config.driver_name, node_name=config.node_name)
-
-        def held(uids: Iterable[ClaimUID]) -> None:
-            statuses.wish(uids)
-            cards.nudge()
-
+        examine = Doctor(config, cluster, prepared.read).examine
+        sources = Sources(partial(_every, gpus, plain), prepared.read, lambda: publisher.published, records, examine)
+        here: tuple[CardFacts, ...] = (*facts, *plain)
+        cards = PhysicalGpus(cluster, sources, here, driver_name=config.driver_name, node_name=config.node_name)
         parts = Parts(
             cluster=cluster,
             records=records,
@@ -136,7 +147,7 @@ def _run_driver(config: Config) -> None:
             locks=locks,
             prepared=prepared,
             hands=hands,
-            statuses=held,
+            statuses=partial(_held, statuses, cards),
             seen=statuses.saw,
             failed=statuses.failed,
         )
@@ -162,6 +173,16 @@ def _run_driver(config: Config) -> None:
             ):
                 asyncio.run(_serve(endpoints, Driver(parts), streams))
     _log.info("driver stopped")
+
+
+def _every(gpus: Nvml, plain: tuple[PlainCardFacts, ...]) -> tuple[CardFacts, ...]:
+    return (*gpus.facts(), *plain)
+
+
+def _held(statuses: StatusWriter, cards: PhysicalGpus, uids: Iterable[ClaimUID]) -> None:
+    """Tell of these claims, and of who holds the cards."""
+    statuses.wish(uids)
+    cards.nudge()
 
 
 def _listening(

@@ -34,7 +34,8 @@ from dra.objects.meta import encode_value
 from dra.slices import SliceContent
 from nodedriver.cardstatus import NodeView, settled, status_of, status_of_gone
 from nodedriver.checkpoint import CheckpointError
-from nodedriver.facts import GpuFacts, PciAddress
+from nodedriver.doctor.findings import Finding
+from nodedriver.facts import CardFacts, PciAddress
 from nodedriver.holding import Checkpoint
 from nodedriver.inventory import DeviceRecord
 from nodedriver.ports import GpuError
@@ -49,24 +50,26 @@ LEAST_SECONDS = 5.0  # between two looks at all: many prepares in a row are one 
 @dataclass(frozen=True, slots=True)
 class Sources:
     """Where what is known of the node comes from. `cards` asks the hardware, which takes time; `published` is what the
-    API server has of our slices, `records` what stands behind the names of devices.
+    API server has of our slices, `records` what stands behind the names of devices, and `examine` asks the doctor.
     """
 
-    cards: Callable[[], tuple[GpuFacts, ...]]
+    cards: Callable[[], tuple[CardFacts, ...]]
     checkpoint: Callable[[], Checkpoint]
     published: Callable[[], tuple[SliceContent, ...]]
     records: Mapping[str, DeviceRecord]
+    examine: Callable[[tuple[CardFacts, ...]], tuple[Finding, ...]]
 
 
 class PhysicalGpus:
     """The objects of one node. `cards` are the cards as they were found at the start."""
 
     def __init__(
-        self, cluster: Cluster, sources: Sources, cards: tuple[GpuFacts, ...], *, driver_name: str, node_name: str
+        self, cluster: Cluster, sources: Sources, cards: tuple[CardFacts, ...], *, driver_name: str, node_name: str
     ) -> None:
         self._cluster = cluster
         self._sources = sources
         self._cards = cards
+        self._findings: tuple[Finding, ...] = ()
         self._looked = False
         self._driver_name = driver_name
         self._manager = f"{driver_name}-cards"  # field manager
@@ -108,13 +111,15 @@ class PhysicalGpus:
             claims=tuple(self._sources.checkpoint().claims.values()),
             published=self._sources.published(),
             records=self._sources.records,
+            findings=self._findings,
         )
 
     def look(self) -> None:
-        """Ask the hardware anew, but for the first time: the start has just done so."""
+        """Ask the doctor anew, and the hardware but for the first time: the start has just done so."""
         if self._looked:
             self._cards = self._sources.cards()
         self._looked = True
+        self._findings = self._sources.examine(self._cards)
 
     def _run(self) -> None:
         look_at = 0.0

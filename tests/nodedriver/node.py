@@ -33,6 +33,7 @@ class DriverNode:
         self.state = State(self.tree.state)
         self.plugin_dir = folder / "k" / "plugins" / DRIVER
         self.registration_socket = folder / "k" / "plugins_registry" / f"{DRIVER}-reg.sock"
+        self.registration_socket.parent.mkdir(parents=True)  # the kubelet's own
         self.cdi_dir = folder / "cdi"
         self._programs: dict[str, subprocess.Popen[bytes]] = {}
         node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE, "uid": "node-uid"}}

@@ -11,13 +11,16 @@ from dra.objects import Condition, DeviceTaint, PhysicalGPUHolder, PhysicalGPUSt
 from nodedriver.cardstatus import NodeView, settled, status_of, status_of_gone
 from nodedriver.doctor.findings import Finding, Verdict
 from nodedriver.facts import (
+    CardFacts,
     CardSurroundings,
-    GpuFacts,
+    GpuUUID,
     MigInstanceFacts,
     MigPlacement,
     MigUUID,
     PciAddress,
     PcieLink,
+    PlainCardFacts,
+    Vendor,
 )
 from nodedriver.holding import ClaimState, PreparedClaim, PreparedDevice
 from nodedriver.inventory import InventoryRules, TaintsOf, no_taints, take_inventory
@@ -27,7 +30,7 @@ DRIVER, NODE = "gpu.portico.dev", "node-1"
 THREE = MigPlacement(9, 4, 4)  # 3g.40gb of an H100
 
 
-def view(*cards: GpuFacts, claims: tuple[PreparedClaim, ...] = (), findings: tuple[Finding, ...] = (),
+def view(*cards: CardFacts, claims: tuple[PreparedClaim, ...] = (), findings: tuple[Finding, ...] = (),
          taints: TaintsOf = no_taints) -> NodeView:  # fmt: skip
     inventory = take_inventory(
         InventoryRules(DRIVER), cards, {each.pci_address: rank for rank, each in enumerate(cards)}, taints=taints
@@ -91,6 +94,26 @@ def test_topology() -> None:
     assert (topology.numa_node, topology.pcie_root) == (1, "pci0000:17")
     assert (topology.nearest_nic, topology.nearest_nic_link) == ("0000:19:00.0", "PIX")
     assert (topology.nvlink_clique, topology.drm_card, topology.drm_render) == ("0000:18:00.0", "card1", "renderD128")
+
+
+def test_a_card_of_another_vendor() -> None:
+    gpu = PlainCardFacts(
+        pci_address=PciAddress("0000:a1:00.0"),
+        vendor=Vendor.AMD,
+        uuid=GpuUUID("amd-1"),
+        product_name="AMD Instinct MI300X",
+        driver_version=None,
+        memory=0,
+        numa_node=1,
+        pcie_root="pci0000:a0",
+        surroundings=CardSurroundings(kernel_driver="amdgpu", drm_render="renderD128"),
+    )
+    told = status_of(view(gpu), gpu)
+    assert (told.capabilities.vendor, told.capabilities.product_name) == ("amd", "AMD Instinct MI300X")
+    assert (told.capabilities.memory, told.capabilities.mig_profiles) == (None, ())
+    assert (told.topology.numa_node, told.topology.drm_render) == (1, "renderD128")
+    assert (told.current_state.mode, told.current_state.kernel_driver) == ("Whole", "amdgpu")
+    assert told.published.devices == ("gpu-0",)
 
 
 @pytest.mark.parametrize(

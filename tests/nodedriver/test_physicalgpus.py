@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 
 from dra.kube.client import KubeClient
+from nodedriver.doctor.findings import Finding, ok
+from nodedriver.facts import CardFacts, PciAddress
 from nodedriver.inventory import InventoryRules, take_inventory
 from nodedriver.physicalgpus import PhysicalGpus, Sources
 from tests.nodedriver.claims import DRIVER, NODE, allocated, given
@@ -45,6 +48,18 @@ def test_a_driver_tells_of_each_card_and_of_who_holds_it(driver_node: DriverNode
     assert told["currentState"]["mode"] == "Whole"
     assert told["currentState"]["kernelDriver"] == "nvidia"
     assert told["topology"] == {"numaNode": 0, "pcieRoot": "pci0000:1a", "nvlinkClique": "0000:1b:00.0"}
+    assert {each["type"]: each["status"] for each in told["conditions"]} == {
+        "CgroupsSupported": "Unknown",
+        "DriverReady": "True",
+        "FreeOfAgents": "True",
+        "KernelSupported": "True",
+        "KubeletSupported": "Unknown",
+        "OfferedOnce": "True",
+        "Present": "True",
+        "RuntimeGivesDevices": "Unknown",
+        "TakesClaims": "True",
+        "VfioPossible": "True",
+    }
     assert (told["published"]["driver"], len(told["published"]["devices"])) == (DRIVER, 27)
 
     claim = node.allocate(allocated(given("gpu-0", 100), uid=A))
@@ -73,6 +88,10 @@ def test_a_restart_writes_nothing_anew(driver_node: DriverNode) -> None:
     assert {name for name in before if before[name] != after[name]} == {last}
 
 
+def findings_about(gpu: PciAddress, _cards: tuple[CardFacts, ...]) -> tuple[Finding, ...]:
+    return (ok("KernelSupported", "Linux 6.8."), ok("FreeOfAgents", "Free.", gpu=gpu))
+
+
 @pytest.fixture
 def keeper(machine: Machine) -> PhysicalGpus:
     """In this process, so that each look is the test's own."""
@@ -81,12 +100,21 @@ def keeper(machine: Machine) -> PhysicalGpus:
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE, "uid": "node-uid"}}
     machine.store.put(f"/api/v1/nodes/{NODE}", node, "ADDED")
     inventory = take_inventory(InventoryRules(DRIVER), facts, ranks)
-    sources = Sources(machine.gpus.facts, machine.prepared.read, lambda: inventory.slices, inventory.records)
+    doctor = partial(findings_about, PciAddress("0000:1b:00.0"))
+    sources = Sources(machine.gpus.facts, machine.prepared.read, lambda: inventory.slices, inventory.records, doctor)
     client = KubeClient.of_node(str(machine.folder / "kubeconfig"))
     made = PhysicalGpus(client, sources, facts, driver_name=DRIVER, node_name=NODE)
     made.look()
     made.keep()
     return made
+
+
+def test_findings_of_the_doctor_are_conditions_of_the_cards_that_they_concern(
+    machine: Machine, keeper: PhysicalGpus
+) -> None:
+    told = [sorted(each["type"] for each in card["status"]["conditions"]) for card in machine.store.under(CARDS)]
+    of_node = ["KernelSupported", "Present", "TakesClaims"]
+    assert told == [sorted([*of_node, "FreeOfAgents"]), *[of_node] * 7]
 
 
 def test_an_object_that_others_removed_or_changed_is_put_right(machine: Machine, keeper: PhysicalGpus) -> None:
