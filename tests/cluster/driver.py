@@ -55,18 +55,18 @@ class NodeDriver(Started):
     def checkpoint(self) -> Path:
         return self.plugin_dir / "checkpoint.json"
 
-    def run(self, name: str) -> None:
-        """Start `driver` or `mpsd` (again) and wait until it serves."""
+    def run(self, name: str, *more: str) -> None:
+        """Start `driver` or `mpsd` (again) and wait until it serves; `more` are flags."""
         self._pods += name == "driver"
         shown = f"{name}{self._pods if name == 'driver' else ''}-{self.node.name}"
-        program = self.node.cluster.processes.start(shown, self._command(name), self._environment())
+        program = self.node.cluster.processes.start(shown, [*self._command(name), *more], self._environment())
         self._programs[name] = program
         program.wait_ready(self._published if name == "driver" else self._supervising, READY_SECONDS)
 
-    def roll_over(self) -> None:
+    def roll_over(self, *more: str) -> None:
         """As an update of the DaemonSet does: the next driver comes, and the one before goes once it is registered."""
         old = self._programs.pop("driver")
-        self.run("driver")
+        self.run("driver", *more)
         new = self._programs["driver"]
         new.wait_ready(lambda: _REGISTERED in new.log.read_text(), READY_SECONDS)
         old.stop(60)

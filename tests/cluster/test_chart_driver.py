@@ -147,6 +147,44 @@ def test_the_driver_reports_devices_of_claims_on_its_node_only(cluster: Cluster,
         assert 'changing status.devices requires resource="resourceclaims/driver"' in answer.json()["message"]
 
 
+def test_the_driver_may_not_speak_for_another_driver(cluster: Cluster, driver: str) -> None:
+    """Both have a device in the claim, on this very node."""
+    claim = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "both"},
+        "spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "any", "count": 2}}]}},
+    }
+    path = CLAIM.removesuffix("/held")
+    cluster.call("POST", path, claim)
+    both = allocation(NODE)
+    (ours,) = both["devices"]["results"]
+    both["devices"]["results"].append(ours | {"driver": "nic.example.com"})
+    patch(cluster, f"{path}/both/status", {"status": {"allocation": both}}, "admin").expect()
+    foreign = {"driver": "nic.example.com", "pool": NODE, "device": "gpu-0", "data": {"mode": "Physical"}}
+
+    for devices in ([foreign], [foreign | {"driver": DRIVER_NAME}, foreign]):
+        answer = patch(cluster, f"{path}/both/status", {"status": {"devices": devices}}, driver)
+        assert answer.status == 422
+        assert 'changing status.devices requires resource="resourceclaims/driver"' in answer.json()["message"]
+        assert "nic.example.com" in answer.json()["message"]
+    patch(cluster, f"{path}/both/status", {"status": {"devices": [foreign]}}, "admin").expect()
+    taken = patch(cluster, f"{path}/both/status", {"status": {"devices": None}}, driver)
+    assert (taken.status, "nic.example.com" in taken.json()["message"]) == (422, True)
+    patch(cluster, f"{path}/both/status", {"status": None}, "admin").expect()
+    cluster.call("DELETE", f"{path}/both")
+
+
+def test_the_driver_changes_no_claim_and_makes_none(cluster: Cluster, driver: str, held_node: str) -> None:
+    claims = CLAIM.removesuffix("/held")
+    labelled = patch(cluster, CLAIM, {"metadata": {"labels": {"a": "b"}}}, driver)
+    made = cluster.raw("POST", claims, b'{"metadata":{"name":"x"}}', user=driver)
+    gone = cluster.raw("DELETE", CLAIM, user=driver)
+    assert [answer.status for answer in (labelled, made, gone)] == [403] * 3, held_node
+    assert "metadata" in patch(cluster, f"{CLAIM}/status", {"metadata": {"labels": {"a": "b"}}}, driver).json()
+    assert "labels" not in cluster.call("GET", CLAIM)["metadata"]
+
+
 def test_the_driver_may_not_allocate(cluster: Cluster, driver: str, held_node: str) -> None:
     answer = patch(cluster, f"{CLAIM}/status", {"status": {"allocation": None}}, driver)
     assert answer.status == 422, held_node
