@@ -6,7 +6,18 @@ from pathlib import Path
 
 from benchmarks.report import Report
 
-NOT_BENCHMARKS = {"__init__", "__main__", "machines", "nothing", "peer", "readmodel", "report", "weight"}
+NOT_BENCHMARKS = {
+    "__init__",
+    "__main__",
+    "kubelets",
+    "machines",
+    "nothing",
+    "peer",
+    "readmodel",
+    "report",
+    "rig",
+    "weight",
+}
 
 
 def names() -> list[str]:

@@ -63,7 +63,7 @@ def _seen(device: PreparedDevice, gpus: Gpus) -> PreparedDevice:
 
 def _with_card(device: PreparedDevice, others: Others, gpus: Gpus) -> PreparedDevice:
     """A whole card under MPS runs in EXCLUSIVE_PROCESS, so that a client that avoids the daemon fails."""
-    gpu = gpus.facts_of(device.gpu)
+    gpu = gpus.state_of(device.gpu)
     ours = any(sharer.exclusive_process for sharer in sharers(device, others))
     changes = device.mps is not None and (ours or gpu.compute_mode is not ComputeMode.EXCLUSIVE_PROCESS)
     return replace(device, uuid=gpu.uuid, exclusive_process=changes)

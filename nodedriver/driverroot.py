@@ -6,6 +6,7 @@ Looks at names only and opens no file.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 _PROGRAM_FOLDERS = ("usr/bin", "bin", "usr/sbin", "sbin", "opt/bin")
@@ -52,11 +53,30 @@ def library_folders(driver_root: Path) -> tuple[Path, ...]:
     return tuple(folder for folder in folders if (folder / "libcuda.so.1").exists())
 
 
-def container_files(driver_root: Path) -> Iterator[Path]:
+def container_files(driver_root: Path) -> tuple[Path, ...]:
     """The libraries and programs that a CUDA container is given, by the names under which they are loaded.
 
-    Links to one file are all named, since programs load `libcuda.so.1` and `libcuda.so` alike.
+    Links to one file are all named, since programs load `libcuda.so.1` and `libcuda.so` alike. The folders, which hold
+    thousands of files, are read again only once one of them has changed.
     """
+    folders = (driver_root / folder for folder in (*_LIBRARY_FOLDERS, *_PROGRAM_FOLDERS))
+    return _files_in(driver_root, tuple(_changed(folder) for folder in folders))
+
+
+def _changed(folder: Path) -> int:
+    """When an entry of the folder came or went last, in nanoseconds; 0 for one that is not there."""
+    try:
+        return folder.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=4)
+def _files_in(driver_root: Path, _changes: tuple[int, ...]) -> tuple[Path, ...]:
+    return tuple(_container_files(driver_root))
+
+
+def _container_files(driver_root: Path) -> Iterator[Path]:
     for folder in library_folders(driver_root):
         for library in _LIBRARIES:
             yield from sorted(folder.glob(f"{library}.so*"))

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from dra.names import ClaimUID
-from nodedriver.facts import ComputeMode, GpuFacts, MigInstanceFacts, MigPlacement, PciAddress
+from nodedriver.facts import ComputeMode, GpuFacts, GpuUUID, MigInstanceFacts, MigPlacement, PciAddress
 from nodedriver.gpuconfig import Interval
 
 
@@ -20,13 +20,21 @@ class MpsError(Exception):
     """The MPS supervisor, or a control daemon of its, said no or did not answer in time."""
 
 
+@dataclass(frozen=True, slots=True)
+class CardState:
+    """What a prepare has to know of a card of NVIDIA's before it changes anything."""
+
+    uuid: GpuUUID
+    compute_mode: ComputeMode
+
+
 class Gpus(Protocol):
     """The GPUs of this node. `nodedriver.nvml` is the real door. All methods raise GpuError, and no others."""
 
     def facts(self) -> tuple[GpuFacts, ...]:
         """Every GPU as it is now, ordered by PCI address."""
 
-    def facts_of(self, gpu: PciAddress) -> GpuFacts:
+    def state_of(self, gpu: PciAddress) -> CardState:
         """One GPU as it is now; the others are not looked at, so that one that hangs is nobody else's."""
 
     def enter_mig(self, gpu: PciAddress) -> None:

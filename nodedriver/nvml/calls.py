@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pynvml
@@ -51,12 +51,24 @@ def ask(subject: str, function: Callable[..., Any], *args: Any) -> Any:
         raise NvmlError(subject, function.__name__, error.value, str(error)) from error
 
 
+@dataclass(slots=True)
+class ProfileBook:
+    """What NVML said of a card's MIG profiles, which stay as they are: asking for them all takes most of a prepare.
+
+    `filling` is by GPU instance profile: the compute instance profile that takes all of it.
+    """
+
+    gpu: tuple[Any, ...] = ()
+    filling: dict[int, Any] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True)
 class Card:
     """A GPU as NVML knows it now. The handle dies with a mode change: keep none for long."""
 
     address: PciAddress
     handle: Handle
+    book: ProfileBook = field(default_factory=ProfileBook)
 
     def ask(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call NVML about something of this card; NvmlError on a refusal."""

@@ -12,7 +12,8 @@ import pynvml
 from nodedriver import sysfs
 from nodedriver.facts import ComputeMode, GpuFacts, GpuUUID, MigModeChange, MigPlacement, MigProfileFacts, PciAddress
 from nodedriver.nvml import mig
-from nodedriver.nvml.calls import ABSENT, Card, Handle, ask
+from nodedriver.nvml.calls import ABSENT, Card, Handle, ProfileBook, ask
+from nodedriver.ports import CardState
 from nodedriver.surroundings import surroundings
 
 _MIB = 2**20
@@ -36,9 +37,9 @@ def card_of(handle: Handle) -> Card:
     return Card(address_of(ask("GPU", pynvml.nvmlDeviceGetPciInfo, handle)), handle)
 
 
-def card_by_address(gpu: PciAddress) -> Card:
-    """The card at that address."""
-    return Card(gpu, ask(f"GPU {gpu}", pynvml.nvmlDeviceGetHandleByPciBusId, gpu))
+def card_by_address(gpu: PciAddress, book: ProfileBook) -> Card:
+    """The card at that address, with what is known of its profiles."""
+    return Card(gpu, ask(f"GPU {gpu}", pynvml.nvmlDeviceGetHandleByPciBusId, gpu), book)
 
 
 def read(card: Card, sys_root: Path) -> GpuFacts:
@@ -64,6 +65,14 @@ def read(card: Card, sys_root: Path) -> GpuFacts:
         profiles=profiles,
         instances=tuple(mig.instance_facts(card, instance) for instance in mig.instances(card)),
         surroundings=surroundings(sys_root, card.address),
+    )
+
+
+def state(card: Card) -> CardState:
+    """What of a card a prepare has to know."""
+    return CardState(
+        uuid=GpuUUID(card.ask(pynvml.nvmlDeviceGetUUID, card.handle)),
+        compute_mode=ComputeMode(card.ask(pynvml.nvmlDeviceGetComputeMode, card.handle)),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,12 +22,12 @@ import structlog
 from nodedriver.facts import ComputeMode, GpuFacts, GpuProcess, MigInstanceFacts, MigPlacement, PciAddress
 from nodedriver.health.ailments import CardLook
 from nodedriver.nvml import cards, links, mig
-from nodedriver.nvml.calls import Card, ask
+from nodedriver.nvml.calls import Card, ProfileBook, ask
 from nodedriver.nvml.events import EventSet, look
 from nodedriver.nvml.patience import SECONDS, Patience
 from nodedriver.nvml.processes import processes
 from nodedriver.nvml.session import SESSION
-from nodedriver.ports import CardUse, GpuError, ModeAnswer
+from nodedriver.ports import CardState, CardUse, GpuError, ModeAnswer
 
 log = structlog.get_logger(__name__)
 
@@ -46,6 +47,7 @@ class Nvml:
             pynvml.nvmlLib = ctypes.CDLL(str(library))
         self._sys_root = sys_root
         self._links: dict[PciAddress, frozenset[PciAddress]] = {}
+        self._books: defaultdict[PciAddress, ProfileBook] = defaultdict(ProfileBook)
         self._patience = Patience(patience)
         self.is_open = needed
         if needed:
@@ -85,8 +87,12 @@ class Nvml:
         return self._links.get(gpu, frozenset())
 
     def facts_of(self, gpu: PciAddress) -> GpuFacts:
-        """The GPU as it is now (see `Gpus`)."""
+        """The GPU as it is now."""
         return self._on(gpu, lambda card: cards.read(card, self._sys_root))
+
+    def state_of(self, gpu: PciAddress) -> CardState:
+        """What of it a prepare has to know (see `Gpus`)."""
+        return self._on(gpu, cards.state)
 
     def look(self, gpu: PciAddress) -> CardLook:
         """Whether the card answers, what it asks for, and which instances are on it."""
@@ -153,7 +159,7 @@ class Nvml:
 
         def in_one_session() -> T:
             with SESSION.joined():
-                return work(cards.card_by_address(gpu))
+                return work(cards.card_by_address(gpu, self._books[gpu]))
 
         with SESSION.used():  # a session that is away is waited for before the deadline counts
             return self._patience.ask(f"GPU {gpu}", in_one_session)

@@ -100,7 +100,13 @@ def leave(card: Card) -> None:
 
 
 def profile_infos(card: Card) -> Iterator[Any]:
-    """NVML's info on every profile that the card has. The enum grows with NVML, so unknown numbers are no error."""
+    """NVML's info on every profile that the card has, asked for once."""
+    card.book.gpu = card.book.gpu or tuple(_profile_infos(card))
+    return iter(card.book.gpu)
+
+
+def _profile_infos(card: Card) -> Iterator[Any]:
+    """The enum grows with NVML, so unknown numbers are no error."""
     for index in range(pynvml.NVML_GPU_INSTANCE_PROFILE_COUNT):
         info = card.ask_unless(ABSENT, pynvml.nvmlDeviceGetGpuInstanceProfileInfo, card.handle, index)
         if info is not None:
@@ -207,8 +213,15 @@ def _placement(info: Any) -> MigPlacement:
 def _filling_profile(card: Card, instance: Handle) -> Any:
     """The compute instance profile that takes the whole GPU instance: the one with most slices.
 
-    Of equal ones the first counts; later numbers of the enum are variants with other engines.
+    Of equal ones the first counts; later numbers of the enum are variants with other engines. Asked for once.
     """
+    whole = int(card.ask(pynvml.nvmlGpuInstanceGetInfo, instance).profileId)
+    if whole not in card.book.filling:
+        card.book.filling[whole] = _largest_profile(card, instance)
+    return card.book.filling[whole]
+
+
+def _largest_profile(card: Card, instance: Handle) -> Any:
     shared = pynvml.NVML_COMPUTE_INSTANCE_ENGINE_PROFILE_SHARED
     numbers = range(pynvml.NVML_COMPUTE_INSTANCE_PROFILE_COUNT)
     ask_info = pynvml.nvmlGpuInstanceGetComputeInstanceProfileInfo

@@ -2,17 +2,18 @@
 
 `Tree` names the places; `keep_in_step` makes the MIG capability files equal to the instances that exist
 (nvidia.ko, /proc/driver/nvidia/capabilities) and refreshes what the stand-in libcuda knows. It compares and repairs, so
-that a process killed between state and files harms nothing for longer than until the next change.
+that a process killed between state and files harms nothing for longer than until the card's next change.
 """
 
 from __future__ import annotations
 
 import fcntl
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from simulator.silicon.hardware import Gpu, Silicon
+from simulator.silicon.hardware import Gpu
 
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
 
@@ -58,13 +59,15 @@ def capability_text(minor: int) -> str:
     return f"DeviceFileMinor: {minor}\nDeviceFileMode: 256\nDeviceFileModify: 1\n"
 
 
-def keep_in_step(root: Path, silicon: Silicon, text: bytes) -> None:
-    """Make the files that follow the state equal to it. `text` is the state's own file."""
+def keep_in_step(root: Path, changed: Iterable[Gpu], text: bytes, driver_version: str) -> None:
+    """Make the files that follow the state equal to it: of the cards that changed, and the library's. `text` is the
+    state's own file.
+    """
     tree = Tree(root)
     capabilities = tree.proc / "driver/nvidia/capabilities"
-    for gpu in silicon.gpus:
+    for gpu in changed:
         _keep_gpu_in_step(capabilities / f"gpu{gpu.minor}" / "mig", gpu)
-    _refresh_library(tree.driver / LIBRARIES / f"libcuda.so.{silicon.driver_version}", text)
+    _refresh_library(tree.driver / LIBRARIES / f"libcuda.so.{driver_version}", text)
 
 
 def _keep_gpu_in_step(folder: Path, gpu: Gpu) -> None:

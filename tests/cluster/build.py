@@ -77,6 +77,7 @@ MODULES = {
         ),
         Module(name="helm", folder=HERE / "helm", packages=("helm.sh/helm/v4/cmd/helm",)),
         Module(name="cudaclient", folder=HERE / "cudaclient"),
+        Module(name="peerdriver", folder=HERE.parents[1] / "benchmarks" / "peerdriver"),
         Module(name="oracle", folder=HERE.parent / "oracle" / "program"),
     )
 }

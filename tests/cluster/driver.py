@@ -63,6 +63,10 @@ class NodeDriver(Started):
         self._programs[name] = program
         program.wait_ready(self._published if name == "driver" else self._supervising, READY_SECONDS)
 
+    def program(self, name: str) -> Program:
+        """The process of `driver` or `mpsd` that runs now."""
+        return self._programs[name]
+
     def roll_over(self, *more: str) -> None:
         """As an update of the DaemonSet does: the next driver comes, and the one before goes once it is registered."""
         old = self._programs.pop("driver")

@@ -174,7 +174,11 @@ class Node(Started):
             "kind": "KubeletConfiguration",
             "containerRuntimeEndpoint": f"unix://{self.runtime.socket}",
             "address": HOST,
-            "authentication": {"anonymous": {"enabled": False}, "webhook": {"enabled": False}},
+            "authentication": {
+                "anonymous": {"enabled": False},
+                "webhook": {"enabled": False},
+                "x509": {"clientCAFile": str(self.cluster.ca)},
+            },
             "authorization": {"mode": "AlwaysAllow"},
             "podLogsDir": str(self.pod_logs),
             # Works under cgroup v1 too, which the kubelet refuses by default since 1.35, and makes no cgroup tree.

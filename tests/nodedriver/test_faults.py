@@ -34,7 +34,7 @@ MODES: dict[str, ResourceClaim] = {
 }
 UNDER_MPS = allocated(given("gpu-0", 100), config=(of_class(mps()),), uid=UID)
 # The least that each verb asks, so that a count that finds nothing is seen.
-LEAST = {"whole": (40, 2), "MIG": (60, 40)}
+LEAST = {"whole": (4, 2), "MIG": (20, 12)}
 
 
 class Faults:
