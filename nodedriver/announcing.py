@@ -21,6 +21,7 @@ def announce(planned: PlannedDevice, others: Others, gpus: Gpus, cdi_name: CdiNa
     """The entry of one device. GpuError where its card does not answer."""
     device = PreparedDevice(
         device_request=planned.device_request,
+        request=planned.request,
         pool=planned.pool,
         device=planned.record.name,
         type=planned.record.type,

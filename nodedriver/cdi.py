@@ -49,11 +49,12 @@ class MpsEdits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CdiDevice:
-    """One allocated device or share: its CDI name (see `device_name`) and its own nodes."""
+    """One allocated device or share: its CDI name (see `device_name`), its own nodes and files."""
 
     name: str
     nodes: tuple[DeviceNode, ...]
     mps: MpsEdits | None = None
+    files: tuple[Mount, ...] = ()
 
 
 def device_name(uid: ClaimUID, device: str, device_request: str) -> str:
@@ -122,9 +123,11 @@ def _note_key(driver_name: str) -> str:
 
 def _device_edits(device: CdiDevice) -> JsonObject:
     edits: JsonObject = {"deviceNodes": [_node(node) for node in device.nodes]}
-    if device.mps is None:
-        return edits
-    return edits | {"env": _mps_environment(device.mps), "mounts": _mps_mounts(device.mps)}
+    mounts = [_mount(file, _FILE_OPTIONS) for file in device.files]
+    if device.mps is not None:
+        edits["env"] = _mps_environment(device.mps)
+        mounts += _mps_mounts(device.mps)
+    return edits | {"mounts": mounts} if mounts else edits
 
 
 def _mps_environment(mps: MpsEdits) -> list[str]:

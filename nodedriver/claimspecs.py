@@ -1,4 +1,5 @@
-"""The CDI files, one a resource claim: gathers what `cdi` needs to know, writes the file, removes it.
+"""The CDI files, one a resource claim: gathers what `cdi` needs to know, writes the file, removes it. So with the
+files about devices that it mounts.
 
 Each file carries the claim's entry of the checkpoint, so that a lost checkpoint can be made from the files. Device
 numbers are read anew for each file, since a MIG instance has them only once it exists.
@@ -6,7 +7,7 @@ numbers are read anew for each file, since a MIG instance has them only once it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -32,6 +33,7 @@ from nodedriver.files import remove_if_present, write_atomically
 from nodedriver.gpuconfig import MpsLimits
 from nodedriver.holding import ClaimState, PreparedClaim, PreparedDevice
 from nodedriver.marks import mark
+from nodedriver.metadatafiles import MetadataFiles
 from nodedriver.ports import GpuError, Gpus, MpsDaemonStatus
 from nodedriver.procfs import control_nodes, gpu_node, mig_nodes
 from nodedriver.vendors import plain_nodes
@@ -55,11 +57,19 @@ class NodePaths:
 class ClaimSpecs:
     """The files of one driver. `minors` are the device minors of the cards. OSError where the disk says no."""
 
-    def __init__(self, driver_name: str, paths: NodePaths, gpus: Gpus, minors: Mapping[PciAddress, int]) -> None:
+    def __init__(
+        self,
+        driver_name: str,
+        paths: NodePaths,
+        gpus: Gpus,
+        minors: Mapping[PciAddress, int],
+        metadata: MetadataFiles,
+    ) -> None:
         self._driver_name = driver_name
         self._paths = paths
         self._gpus = gpus
         self._minors = minors
+        self._metadata = metadata
         paths.cdi_dir.mkdir(parents=True, exist_ok=True)
 
     def device_id(self, uid: ClaimUID, device: str, device_request: str) -> str:
@@ -71,11 +81,14 @@ class ClaimSpecs:
 
         GpuError when the kernel modules do not tell a device's numbers.
         """
+        # Files of the containers of a device request come with its first device: they are the same for all.
+        files = self._metadata.write(claim)
         devices = [
             CdiDevice(
                 name=device_name(claim.uid, device.device, device.device_request),
                 nodes=self._nodes(device),
                 mps=_mps(device.mps, daemons[device.uuid]) if device.mps else None,
+                files=(files.pop(device.device_request),) if device.device_request in files else (),
             )
             for device in claim.devices
         ]
@@ -96,8 +109,13 @@ class ClaimSpecs:
         )
 
     def remove(self, uid: ClaimUID) -> None:
-        """Remove the file; absent is fine."""
+        """Remove the file, and those that it mounts; absent is fine."""
         remove_if_present(self._file(uid))
+        self._metadata.remove(uid)
+
+    def sweep(self, claims: Callable[[], Collection[ClaimUID]]) -> None:
+        """Remove the files about devices that belong to none of these claims."""
+        self._metadata.sweep(claims)
 
     def noted(self) -> dict[ClaimUID, PreparedClaim]:
         """The claims of the files that are there, as they were when their file was written.

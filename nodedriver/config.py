@@ -61,6 +61,7 @@ class Config:
     mig_mode: str
     nvidia_configs: bool
     integrated_cards: bool
+    device_metadata: bool
     health_evicts: str
     http_address: str
     http_port: int
@@ -111,6 +112,11 @@ class Config:
     def maintenance_file(self) -> Path:
         """Which cards change their mode by a reset, or failed to."""
         return self.plugin_dir / "maintenance.json"
+
+    @property
+    def metadata_dir(self) -> Path:
+        """What containers read of their devices."""
+        return self.plugin_dir / "dra-device-metadata"
 
     @property
     def locks_dir(self) -> Path:
@@ -166,6 +172,7 @@ SETTINGS = (
     ),
     Setting("--nvidia-configs", "PORTICO_NVIDIA_CONFIGS", "no", "read resource.nvidia.com/v1beta1 too: no, yes"),
     Setting("--integrated-cards", "PORTICO_INTEGRATED_CARDS", "no", "publish graphics inside processors too: no, yes"),
+    Setting("--device-metadata", "PORTICO_DEVICE_METADATA", "no", "files about devices in containers: no, yes"),
     Setting("--health-evicts", "PORTICO_HEALTH_EVICTS", "none", "which errors end pods too: none, node, reset"),
     Setting("--http-address", "PORTICO_HTTP_ADDRESS", "127.0.0.1", "where /metrics and /healthz are served"),
     Setting("--http-port", "PORTICO_HTTP_PORT", "0", "their TCP port; 0: they are not served"),
@@ -211,6 +218,7 @@ def load_config(flags: argparse.Namespace, environment: Mapping[str, str]) -> Co
         mig_mode=_one_of(values, "mig_mode", MIG_MODES),
         nvidia_configs=_one_of(values, "nvidia_configs", ("no", "yes")) == "yes",
         integrated_cards=_one_of(values, "integrated_cards", ("no", "yes")) == "yes",
+        device_metadata=_one_of(values, "device_metadata", ("no", "yes")) == "yes",
         health_evicts=_one_of(values, "health_evicts", EVICTIONS),
         http_address=_address(values, "http_address"),
         http_port=_number(values, "http_port", MOST_PORT),

@@ -203,6 +203,7 @@ class Driver:
             uid=ref.uid,
             state=ClaimState.STARTED,
             devices=self._hands.announce(ref.uid, plan.devices, others),
+            pod_claim_name=plan.pod_claim_name,
         )
         if reason := why_not(checkpoint, claim):
             raise ClaimError(reason)

@@ -33,12 +33,14 @@ class ClaimState(StrEnum):
 class PreparedDevice:
     """One allocated device, or one share of it, and what was done to the hardware for it.
 
-    `share` in percent; a time-sliced device is given in `slots` out of `slot_count` instead. `made_instance`: the MIG
-    instance did not exist before our claims. `uuid` is the GPU's or the MIG device's, "" until the instance exists; it
-    names the control daemon. `exclusive_process`, `interval`: what we set on the card.
+    `request` is `main/sub` where `device_request` is `main`. `share` in percent; a time-sliced device is given in
+    `slots` out of `slot_count` instead. `made_instance`: the MIG instance did not exist before our claims. `uuid` is
+    the GPU's or the MIG device's, "" until the instance exists; it names the control daemon. `exclusive_process`,
+    `interval`: what we set on the card.
     """
 
     device_request: str
+    request: str = ""
     pool: str
     device: str
     type: DeviceType = DeviceType.PHYSICAL
@@ -80,7 +82,9 @@ class PreparedDevice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedClaim:
-    """One resource claim. `prepared_at` is the RFC 3339 time of completion."""
+    """One resource claim. `prepared_at` is the RFC 3339 time of completion; `pod_claim_name` is the entry of the pod's
+    spec that a claim of a template was made for, else "".
+    """
 
     namespace: str
     name: str
@@ -88,6 +92,7 @@ class PreparedClaim:
     state: ClaimState
     devices: tuple[PreparedDevice, ...]
     prepared_at: str | None = None
+    pod_claim_name: str = ""
 
     @property
     def ref(self) -> ClaimRef:

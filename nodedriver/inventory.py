@@ -7,7 +7,7 @@ itself excludes what cannot coexist. Attributes carry no domain and so belong to
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from msgspec.structs import replace as replace_struct
 
@@ -95,7 +95,7 @@ class InventoryRules:
 class DeviceRecord:
     """What prepare must know of a published device. `placement` is None for a whole card; `memory` in bytes is that of
     the whole device, not of a share; `slots` is into how many parts the time of a time-sliced device is given. `uuid`
-    of a card whose vendor's library is not asked.
+    of a card whose vendor's library is not asked; `attributes` are those published.
     """
 
     name: str
@@ -106,6 +106,7 @@ class DeviceRecord:
     slots: int = 0
     vendor: Vendor = Vendor.NVIDIA
     uuid: str = ""
+    attributes: Mapping[str, DeviceAttribute] = field(default_factory=dict, compare=False)
 
     @property
     def mode(self) -> CardMode:
@@ -153,7 +154,7 @@ def take_inventory(
     plain = {ranks[gpu.pci_address]: (_plain(gpu, ranks),) for gpu in in_order if isinstance(gpu, PlainCardFacts)}
     devices = sorted(({card.rank: _devices(card) for card in cards} | plain).items())
     published = {rank: tuple(_tainted(each, taints, features)) for rank, each in devices}
-    records = {each.record.name: each.record for devices in published.values() for each in devices}
+    records = {each.record.name: _with_attributes(each) for devices in published.values() for each in devices}
     device_slices = tuple(
         SliceContent(index=FIRST_DEVICE_SLICE + rank, devices=tuple(each.device for each in devices))
         for rank, devices in published.items()
@@ -161,6 +162,10 @@ def take_inventory(
     counter_slices = _counter_slices(cards) if features.counters else ()
     # An empty pool is one slice without devices: "nothing here" instead of "not published yet".
     return Inventory((*counter_slices, *device_slices) or (SliceContent(index=FIRST_DEVICE_SLICE),), records)
+
+
+def _with_attributes(published: _Published) -> DeviceRecord:
+    return replace(published.record, attributes=published.device.attributes)
 
 
 def _plain(gpu: PlainCardFacts, ranks: Mapping[PciAddress, int]) -> _Published:

@@ -40,6 +40,7 @@ from nodedriver.inventory import (
     DeviceRecord,
     InventoryRules,
     TaintsOf,
+    no_taints,
     taint_of_unclean,
     take_inventory,
 )
@@ -49,6 +50,7 @@ from nodedriver.kubelet.server import Endpoints, RegistrationRefusedError, serve
 from nodedriver.lastseen import LastSeen
 from nodedriver.locks import Locks, LockTimeoutError
 from nodedriver.maintenance import AwaitedClaims, Ledger, Maintenance, Naming, Workshop, with_present_modes
+from nodedriver.metadatafiles import MetadataFiles
 from nodedriver.mps import MpsClient
 from nodedriver.mpswatch import MpsWatch
 from nodedriver.nvml import Nvml
@@ -124,18 +126,18 @@ def _run_driver(config: Config) -> None:
         facts = gpus.facts()
         locks = Locks(config.locks_dir, deadline=LOCK_SECONDS)
         minors = {gpu.pci_address: gpu.minor for gpu in facts}
-        specs = ClaimSpecs(config.driver_name, _node_paths(config), gpus, minors)
+        ranks = assign_ranks(config.ranks_file, [*minors, *(card.pci_address for card in plain)])
+        records = _building(config, (*facts, *plain), ranks, gpus, no_taints)(EVERY_FEATURE).records
+        specs = _claim_specs(config, gpus, minors, records)
         hands = _hands(config, gpus, mps := MpsClient(config.mps_socket), specs)
         prepared = PreparedClaims(config.checkpoint_file, boot_id=_boot_id(config), locks=locks)
         unclean = _take_over(prepared, hands, specs)
-        ranks = assign_ranks(config.ranks_file, [*minors, *(card.pci_address for card in plain)])
         health = Health(config.driver_name, Policy.named(config.health_evicts), config.health_file, _boot_id(config))
         daemons = MpsWatch(mps.watch, prepared.read, health)
         ledger = Ledger(config.driver_name, config.maintenance_file, _boot_id(config))
         build = _building(config, (*facts, *plain), ranks, gpus, _taints(config.driver_name, unclean, health, ledger))
         statuses, watch = _claim_statuses(config, cluster, prepared, gpus, health)
         publisher = Publisher(cluster, driver_name=config.driver_name, node_name=config.node_name)
-        records = build(EVERY_FEATURE).records
         examine = Doctor(config, cluster, prepared.read).examine
         sources = Sources(partial(_every, gpus, plain), prepared.read, lambda: publisher.published, records, examine)
         here: tuple[CardFacts, ...] = (*facts, *plain)
@@ -197,6 +199,13 @@ def _listening(
         kubelet=partial(kubelet_side, endpoints),
     )
     return listening(config.http_address, config.http_port, watched)
+
+
+def _claim_specs(
+    config: Config, gpus: Nvml, minors: Mapping[PciAddress, int], records: Mapping[str, DeviceRecord]
+) -> ClaimSpecs:
+    metadata = MetadataFiles(config.driver_name, config.metadata_dir, records, enabled=config.device_metadata)
+    return ClaimSpecs(config.driver_name, _node_paths(config), gpus, minors, metadata)
 
 
 def _open_nvml(config: Config, plain: Collection[PlainCardFacts]) -> Nvml:
@@ -277,6 +286,7 @@ def _healths(records: Iterable[DeviceRecord], health: Health) -> list[DeviceHeal
 def _take_over(prepared: PreparedClaims, hands: Hands, specs: ClaimSpecs) -> Collection[PciAddress]:
     """Open the checkpoint; the cards that take no new claims."""
     opened = prepared.open(specs.noted().values(), hands.look_for_unclean)
+    specs.sweep(lambda: prepared.read().claims)
     unclean = prepared.read().unclean
     if opened.aside is not None:
         _log.error("unreadable checkpoint set aside", kept_as=str(opened.aside.path), reason=opened.aside.reason)

@@ -22,6 +22,7 @@ from nodedriver.gpuconfig import MIB, GpuConfig, Interval, MpsLimits, Strategy, 
 from nodedriver.inventory import DeviceRecord
 
 WHOLE = 100  # percent
+POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"  # annotation of a claim of a template (resource/v1, types.go)
 STEP = 5  # percent, as the inventory publishes it
 
 
@@ -46,6 +47,7 @@ class PlannedDevice:
     """
 
     device_request: str
+    request: str
     pool: str
     share_id: str | None
     share: int = 100
@@ -58,9 +60,10 @@ class PlannedDevice:
 
 @dataclass(frozen=True, slots=True)
 class PreparePlan:
-    """The devices of our driver in the order of the allocation."""
+    """The devices of our driver in the order of the allocation. `pod_claim_name` as in `PreparedClaim`."""
 
     devices: tuple[PlannedDevice, ...]
+    pod_claim_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,7 @@ def plan_claim(
         _refuse_many_pipes(planned)
     except (DeviceConfigError, _RefusedError) as error:
         return PlanRefusal(str(error))
-    return PreparePlan(tuple(planned))
+    return PreparePlan(tuple(planned), claim.metadata.annotations.get(POD_CLAIM_NAME, ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +128,7 @@ def _planned(of: _Share, **what: Any) -> PlannedDevice:
     result = of.result
     return PlannedDevice(
         device_request=result.device_request,
+        request=result.request,
         pool=result.pool,
         share_id=result.share_id,
         record=of.record,

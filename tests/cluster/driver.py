@@ -30,7 +30,10 @@ SLICES = "/apis/resource.k8s.io/v1/resourceslices?fieldSelector=spec.nodeName%3D
 class NodeDriver(Started):
     """The driver of one node. `state` is the silicon it stands on, `tree` its files."""
 
-    def __init__(self, node: Node, accounts: ServiceAccounts, name: str, scenario: str = "h100x8") -> None:
+    def __init__(
+        self, node: Node, accounts: ServiceAccounts, name: str, scenario: str = "h100x8", **settings: str
+    ) -> None:
+        """`settings` are environment variables of the driver."""
         self.node = node
         self.name = name
         self.tree = Tree(node.folder / "silicon")
@@ -38,6 +41,7 @@ class NodeDriver(Started):
         self.plugin_dir = node.plugins / name
         self._accounts = accounts
         self._scenario = scenario
+        self._settings = settings
         self._programs: dict[str, Program] = {}
         self._pods = 0
 
@@ -129,4 +133,4 @@ class NodeDriver(Started):
         return [*simulator, name, *flags]
 
     def _environment(self) -> dict[str, str]:
-        return {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+        return {**os.environ, **self._settings, "PYTHONPATH": str(CHECKOUT)}

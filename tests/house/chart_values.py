@@ -28,6 +28,7 @@ ALL_ON: dict[str, Any] = {
         "migMode": "keep",
         "nvidiaConfigs": True,
         "integratedCards": True,
+        "deviceMetadata": True,
         "httpPort": 9999,
         "podAnnotations": {"prometheus.io/scrape": "true"},
         "resetWaitSeconds": 300,

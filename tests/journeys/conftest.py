@@ -32,7 +32,7 @@ def accounts(cluster: Cluster) -> ServiceAccounts:
 def node_driver(accounts: ServiceAccounts, node: Node) -> Iterator[NodeDriver]:
     """The driver `gpu.deckhouse.io` on `node-1`: eight H100 of stand-in silicon, a card of AMD's and one of Intel's."""
     node.load_image(IMAGE, {"/bin/cudaclient": build.programs("cudaclient") / "cudaclient"})
-    with NodeDriver(node, accounts, DRIVER_NAME, "three-vendors") as running:
+    with NodeDriver(node, accounts, DRIVER_NAME, "three-vendors", PORTICO_DEVICE_METADATA="yes") as running:
         yield running
 
 

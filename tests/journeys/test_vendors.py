@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -73,6 +74,21 @@ def test_it_gets_no_card_of_another_vendor(node_driver: NodeDriver, team: Worklo
     for path in ("/dev/nvidiactl", "/dev/nvidia0", *theirs):
         with pytest.raises(ProgramError):
             node_driver.node.exec(vendor, "main", ["stat", path], NAMESPACE)
+
+
+@pytest.mark.parametrize("vendor", CARDS)
+def test_it_can_read_which_card_it_has(node_driver: NodeDriver, team: Workloads, vendor: str) -> None:
+    path = f"/var/run/kubernetes.io/dra-device-attributes/resourceclaimtemplates/card/card/{DRIVER_NAME}-metadata.json"
+    text = node_driver.node.exec(vendor, "main", ["cat", path], NAMESPACE)
+    newest = json.JSONDecoder().raw_decode(text)[0]
+    claim = team.claim_of(vendor)["metadata"]
+    assert (newest["metadata"]["uid"], newest["podClaimName"]) == (claim["uid"], "card")
+    (request,) = newest["requests"]
+    (device,) = request["devices"]
+    assert (request["name"], device["name"]) == ("card", CARDS[vendor][0])
+    assert device["attributes"]["vendor"] == {"string": vendor}
+    with pytest.raises(ProgramError):
+        node_driver.node.exec(vendor, "main", ["sh", "-c", f"echo > {path}"], NAMESPACE)
 
 
 def test_the_kubelet_says_that_nobody_hears_of_their_errors(team: Workloads) -> None:

@@ -24,6 +24,7 @@ from nodedriver.driver import Driver, Parts
 from nodedriver.hands import Hands, Tools
 from nodedriver.inventory import InventoryRules, take_inventory
 from nodedriver.locks import Locks
+from nodedriver.metadatafiles import MetadataFiles
 from nodedriver.mps import MpsClient
 from nodedriver.nvml import Nvml
 from nodedriver.nvml.patience import SECONDS
@@ -101,7 +102,9 @@ class Machine:
             driver_root=self.tree.driver,
             host_driver_root=self.tree.driver,
         )
-        specs = ClaimSpecs(DRIVER, paths, self.gpus, {gpu.pci_address: gpu.minor for gpu in facts})
+        records = take_inventory(InventoryRules(DRIVER, 10), facts, ranks).records
+        metadata = MetadataFiles(DRIVER, self.plugin_dir / "dra-device-metadata", records, enabled=False)
+        specs = ClaimSpecs(DRIVER, paths, self.gpus, {gpu.pci_address: gpu.minor for gpu in facts}, metadata)
         mps, times = MpsClient(self.plugin_dir / "mps" / "mpsd.sock"), NvidiaSmi(self.tree.driver)
         tools = Tools(gpus=self.gpus, mps=mps, time_slices=times, specs=specs, keep_mig_mode=keep_mig_mode)
         hands = Hands(tools)
@@ -109,7 +112,7 @@ class Machine:
         self.opened = self.prepared.open(specs.noted().values(), hands.look_for_unclean)
         parts = Parts(
             cluster=KubeClient.from_environment(str(self.folder / "kubeconfig")),
-            records=take_inventory(InventoryRules(DRIVER, 10), facts, ranks).records,
+            records=records,
             rules=PlanRules(driver_name=DRIVER, pool=NODE, mps_reserve=512 * 2**20),
             locks=locks,
             prepared=self.prepared,
