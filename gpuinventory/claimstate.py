@@ -7,10 +7,12 @@ KEP-4817 (device status).
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from dra.names import DeviceID
-from dra.objects import ResourceClaim
+from dra.objects import JsonObject, ResourceClaim
 from portal.badge import Badge
 
 # Who holds a share to its limits, by the word that our driver writes into the claim's device status (`enforcedBy`).
@@ -60,6 +62,28 @@ _SENTENCES: dict[ClaimState, str] = {
     ClaimState.RELEASING: "The claim is being deleted; its devices are free when the node has let go of them.",
     ClaimState.GONE: "The claim was deleted, and its devices are free.",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSeen:
+    """When a process was last seen on a held device, RFC 3339; "" for never since it was prepared."""
+
+    last: str
+
+
+def process_seen(data: JsonObject) -> ProcessSeen | None:
+    """What our driver tells in the data of a device status; None where it does not look, or in no form that we know."""
+    if "mode" not in data:
+        return None
+    last = data.get("lastProcessSeen", "")
+    return ProcessSeen(str(last)) if last == "" or _is_time(last) else None
+
+
+def _is_time(value: object) -> bool:
+    try:
+        return isinstance(value, str) and datetime.fromisoformat(value).tzinfo is not None
+    except ValueError:
+        return False
 
 
 def state_of(claim: ResourceClaim, unhealthy: Collection[DeviceID] = ()) -> ClaimState:

@@ -16,7 +16,16 @@ from dra.objects import (
     ResourceClaimTemplate,
     decode,
 )
-from gpuinventory.claimstate import BADGES, LIMITS_HELD_BY, ClaimState, owning_pod, sentence_of, state_of
+from gpuinventory.claimstate import (
+    BADGES,
+    LIMITS_HELD_BY,
+    ClaimState,
+    ProcessSeen,
+    owning_pod,
+    process_seen,
+    sentence_of,
+    state_of,
+)
 from gpuinventory.models import ClusterObject, Device
 from gpuinventory.projection import DeviceState
 from gpuinventory.selectors.freshness import clock_ahead
@@ -27,7 +36,10 @@ _UNHEALTHY = (DeviceState.BLOCKED, DeviceState.MISSING)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenDevice:
-    """One device, or one share of it, of a claim. `node`, `product` are "" and `memory` 0 while it is not published."""
+    """One device, or one share of it, of a claim. `node`, `product` are "" and `memory` 0 while it is not published.
+
+    `process` is None where its driver does not tell of processes.
+    """
 
     id: DeviceID
     device_request: str
@@ -38,6 +50,7 @@ class GivenDevice:
     consumed: tuple[tuple[str, str], ...]
     conditions: tuple[Condition, ...]
     limits_held_by: str
+    process: ProcessSeen | None
 
     @property
     def percent(self) -> str:
@@ -182,7 +195,7 @@ def _given(claim: ResourceClaim, result: DeviceRequestAllocationResult, devices:
         ),
         None,
     )
-    enforced_by = (status.data or {}).get("enforcedBy") if status else None
+    data = (status.data or {}) if status else {}
     return GivenDevice(
         id=device_id,
         device_request=result.request,
@@ -192,7 +205,8 @@ def _given(claim: ResourceClaim, result: DeviceRequestAllocationResult, devices:
         memory=row.memory if row else 0,
         consumed=tuple(sorted(result.consumed_capacity.items())),
         conditions=status.conditions if status else (),
-        limits_held_by=LIMITS_HELD_BY.get(str(enforced_by), ""),
+        limits_held_by=LIMITS_HELD_BY.get(str(data.get("enforcedBy")), ""),
+        process=process_seen(data),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from html import unescape
 
 import pytest
@@ -37,6 +38,27 @@ def test_my_claims_say_their_state_and_devices(as_alice: Client) -> None:
     assert "25 %" in text
     assert "A claim gets devices only when a pod uses it" in text
     assert "3 claims with 1 device" in text
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (
+            {"mode": "Physical", "lastProcessSeen": "2020-01-01T08:00:00Z"},
+            'last process seen <time datetime="2020',
+        ),
+        ({"mode": "Physical"}, "no process seen yet"),
+    ],
+)
+def test_a_device_that_is_held_without_a_process_says_so(as_alice: Client, data: dict[str, str], said: str) -> None:
+    assert "process" not in html(as_alice, "/claims/")
+    held = json.loads(claim("ml-team", "held-1", [device("node-1", "gpu-0", percent=25)], pods=["trainer"]))
+    held["metadata"]["resourceVersion"] = "2"
+    result = held["status"]["allocation"]["devices"]["results"][0]
+    own = {key: result[key] for key in ("driver", "pool", "device", "shareID")}
+    held["status"]["devices"] = [own | {"data": data}]
+    put("ResourceClaim", json.dumps(held).encode())
+    assert said in html(as_alice, "/claims/")
 
 
 def test_claims_of_other_teams_do_not_appear(as_alice: Client, as_charlie: Client) -> None:

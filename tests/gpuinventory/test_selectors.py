@@ -167,3 +167,25 @@ def test_who_holds_a_share_to_its_limits_is_said_in_words(word: object, held_by:
     (found,) = selectors.resource_claims(["ml-team"])
 
     assert [given.limits_held_by for given in found.devices] == [held_by]
+
+
+@pytest.mark.parametrize(
+    ("data", "last"),
+    [
+        ({"mode": "Physical", "lastProcessSeen": "2026-01-01T08:00:00Z"}, "2026-01-01T08:00:00Z"),
+        ({"mode": "MIG"}, ""),
+        ({"enforcedBy": "Server"}, None),  # an earlier driver, or another one
+        ({"mode": "MIG", "lastProcessSeen": "<b>"}, None),
+        ({"mode": "MIG", "lastProcessSeen": "2026-01-01T08:00:00"}, None),
+        ({"mode": "MIG", "lastProcessSeen": 17}, None),
+    ],
+)
+def test_when_a_process_was_last_seen_is_told(data: dict[str, object], last: str | None) -> None:
+    content = json.loads(claim("ml-team", "a", [device("node-a", "gpu-0", percent=25)]))
+    own = {"driver": DRIVER, "pool": "node-a", "device": "gpu-0", "shareID": "share-25", "data": data}
+    content["status"]["devices"] = [own]
+    ingest("ResourceClaim", seen([json.dumps(content).encode()]))
+
+    (found,) = selectors.resource_claims(["ml-team"])
+
+    assert [given.process and given.process.last for given in found.devices] == [last]
