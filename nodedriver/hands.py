@@ -20,7 +20,7 @@ from nodedriver.facts import ComputeMode, GpuFacts, PciAddress
 from nodedriver.gpuconfig import MpsLimits
 from nodedriver.holding import PreparedClaim, PreparedDevice, neighbours
 from nodedriver.plan import PlannedDevice
-from nodedriver.ports import GpuError, Gpus, Mps, MpsDaemonStatus, TimeSlices
+from nodedriver.ports import GpuError, Gpus, Mps, MpsDaemonStatus, MpsError, TimeSlices
 from nodedriver.prepared import PreparedClaims
 from nodedriver.sharing import daemon_spec
 from nodedriver.steps import (
@@ -111,12 +111,20 @@ class Hands:
     def look_for_unclean(self, claims: Iterable[PreparedClaim]) -> dict[PciAddress, str]:
         """The cards that are not as they would be with these claims alone, and what is on them beside."""
         devices = [device for claim in claims for device in claim.devices if not device.admin_access]
-        daemons = {daemon.device for daemon in self._mps.list()} - {device.uuid for device in devices}
+        daemons = self._daemons() - {device.uuid for device in devices}
         found = {
             gpu.pci_address: _unclean(gpu, daemons, [d for d in devices if d.gpu == gpu.pci_address])
             for gpu in self._gpus.facts()
         }
         return {address: what for address, what in found.items() if what}
+
+    def _daemons(self) -> set[str]:
+        """The devices that daemons serve. Without the supervisor none can be seen, and no claim has to wait for it."""
+        try:
+            return {daemon.device for daemon in self._mps.list()}
+        except MpsError as error:
+            _log.warning("MPS daemons not looked at", reason=str(error))
+            return set()
 
     def _do(self, step: Step, work: _Work) -> None:
         boundary(work.claim.uid, type(step).__name__)

@@ -28,7 +28,8 @@ current-context: small
 class Store:
     """Objects by path, and every change in order.
 
-    `refuse` holds path endings that are answered with 500, `slow` paths whose reading waits for an event.
+    `refuse` holds path endings that are answered with 500, `slow` paths whose reading waits for an event. While `away`
+    every connection ends without an answer.
     """
 
     def __init__(self) -> None:
@@ -39,6 +40,7 @@ class Store:
         self.requests: list[tuple[str, str]] = []
         self.applied: dict[str, dict[str, list[Json]]] = {}  # device statuses by path and field manager
         self.changed = threading.Condition()
+        self.away = False
 
     def put(self, path: str, document: Json, event: str) -> Json:
         with self.changed:
@@ -90,6 +92,12 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Tests read `store.requests` instead."""
+
+    def parse_request(self) -> bool:
+        if self.store.away:
+            self.close_connection = True
+            return False
+        return super().parse_request()
 
     def do_GET(self) -> None:
         path, query = self._target()

@@ -29,6 +29,7 @@ from nodedriver.mps import MpsClient
 from nodedriver.nvml import Nvml
 from nodedriver.nvml.patience import SECONDS
 from nodedriver.plan import PlanRules
+from nodedriver.ports import Mps
 from nodedriver.prepared import PreparedClaims
 from nodedriver.reconciler import Reconciler
 from nodedriver.timeslices import NvidiaSmi
@@ -85,6 +86,7 @@ class Machine:
         self._supervisor: subprocess.Popen[bytes] | None = None
         silicon_nvml.install(self.tree.state)
         self.gpus = Nvml(library=None, sys_root=self.tree.sys, patience=patience)
+        self.mps: Mps = MpsClient(self.plugin_dir / "mps" / "mpsd.sock")
         self.wished: list[ClaimUID] = []
         self.driver = self.make_driver()
 
@@ -105,8 +107,8 @@ class Machine:
         records = take_inventory(InventoryRules(DRIVER, 10), facts, ranks).records
         metadata = MetadataFiles(DRIVER, self.plugin_dir / "dra-device-metadata", records, enabled=False)
         specs = ClaimSpecs(DRIVER, paths, self.gpus, {gpu.pci_address: gpu.minor for gpu in facts}, metadata)
-        mps, times = MpsClient(self.plugin_dir / "mps" / "mpsd.sock"), NvidiaSmi(self.tree.driver)
-        tools = Tools(gpus=self.gpus, mps=mps, time_slices=times, specs=specs, keep_mig_mode=keep_mig_mode)
+        times = NvidiaSmi(self.tree.driver)
+        tools = Tools(gpus=self.gpus, mps=self.mps, time_slices=times, specs=specs, keep_mig_mode=keep_mig_mode)
         hands = Hands(tools)
         self.prepared = PreparedClaims(self.plugin_dir / "checkpoint.json", boot_id=boot_id, locks=locks)
         self.opened = self.prepared.open(specs.noted().values(), hands.look_for_unclean)
