@@ -104,7 +104,8 @@ class Maintenance:
             return
         if after != kept:
             self._publish()
-            self._woken.set()
+            if kept is None or after is None:
+                self._woken.set()  # begun or done: go on at once, and pause between tries
         for each in mine:
             said = say(each, seen, after, self._rules, datetime.now(UTC))
             if said != each:

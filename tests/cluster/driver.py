@@ -36,7 +36,7 @@ class NodeDriver(Started):
         """`settings` are environment variables of the driver."""
         self.node = node
         self.name = name
-        self.tree = Tree(node.folder / "silicon")
+        self.tree = Tree(node.folder / f"silicon-{name}")
         self.state = State(self.tree.state)
         self.plugin_dir = node.plugins / name
         self._accounts = accounts
@@ -62,7 +62,7 @@ class NodeDriver(Started):
     def run(self, name: str, *more: str) -> None:
         """Start `driver` or `mpsd` (again) and wait until it serves; `more` are flags."""
         self._pods += name == "driver"
-        shown = f"{name}{self._pods if name == 'driver' else ''}-{self.node.name}"
+        shown = f"{name}{self._pods if name == 'driver' else ''}-{self.name}-{self.node.name}"
         program = self.node.cluster.processes.start(shown, [*self._command(name), *more], self._environment())
         self._programs[name] = program
         program.wait_ready(self._published if name == "driver" else self._supervising, READY_SECONDS)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from msgspec.structs import replace
 
 from dra.objects import ResourceClaim, to_json
+from simulator.silicon.hardware import Gpu
+from simulator.silicon.tree import Tree
 from tests.nodedriver.apiserver import Json
 from tests.nodedriver.claims import DRIVER, allocated, given
 from tests.nodedriver.machine import CLAIMS, wait_until
@@ -71,17 +73,21 @@ class AmpereNode(DriverNode):
         gpu = self.state.read().gpus[0]
         return gpu.mig_current, gpu.mig_pending
 
-    @contextmanager
-    def agent(self) -> Iterator[int]:
-        """A monitoring agent: a process that has the first card open. Its id, and it ends with the body."""
-        node = self.tree.gpu_node(self.state.read().gpus[0].minor)
-        with node.open() as opened:
-            process = subprocess.Popen(["sleep", "2147483647"], stdin=opened)
-        link = self.tree.proc / str(process.pid)
-        link.symlink_to(f"/proc/{process.pid}")
-        try:
-            yield process.pid
-        finally:
-            process.kill()
-            process.wait(10)
-            link.unlink()
+    def agent(self) -> AbstractContextManager[int]:
+        """A monitoring agent that has the first card open."""
+        return agent(self.tree, self.state.read().gpus[0])
+
+
+@contextmanager
+def agent(tree: Tree, gpu: Gpu) -> Iterator[int]:
+    """A monitoring agent: a process that has that card open. Its id, and it ends with the body."""
+    with tree.gpu_node(gpu.minor).open() as opened:
+        process = subprocess.Popen(["sleep", "2147483647"], stdin=opened)
+    link = tree.proc / str(process.pid)
+    link.symlink_to(f"/proc/{process.pid}")
+    try:
+        yield process.pid
+    finally:
+        process.kill()
+        process.wait(10)
+        link.unlink()
