@@ -90,7 +90,9 @@ def await_pending(team: Workloads, pod: str) -> None:
 
     def reason() -> bool:
         (found,) = (each for each in team.pods() if each["metadata"]["name"] == pod)
-        return any("cannot allocate all claims" in each.get("message", "") for each in found["status"]["conditions"])
+        return any(
+            "cannot allocate all claims" in each.get("message", "") for each in found["status"].get("conditions", [])
+        )
 
     wait_until(reason, f"the reason why {pod} is pending", SECONDS)
 
