@@ -104,6 +104,11 @@ class Config:
         return self.plugin_dir / "ranks.json"
 
     @property
+    def placements_file(self) -> Path:
+        """MIG placements that had to be learnt."""
+        return self.plugin_dir / "mig-placements-cache.json"
+
+    @property
     def health_file(self) -> Path:
         """What ails the cards."""
         return self.plugin_dir / "health.json"

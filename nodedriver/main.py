@@ -22,7 +22,8 @@ from dra.kube.client import KubeClient
 from dra.kube.errors import KubeError
 from dra.names import ClaimUID
 from nodedriver import logs
-from nodedriver.checkpoint import CheckpointError
+from nodedriver.cdi import file_name
+from nodedriver.checkpoint import CheckpointError, read_checkpoint
 from nodedriver.claimspecs import ClaimSpecs, NodePaths
 from nodedriver.claimstatus import StatusSources, StatusWriter
 from nodedriver.config import Config, ConfigError, add_flags, load_config
@@ -57,6 +58,7 @@ from nodedriver.nvml import Nvml
 from nodedriver.observing.door import listening
 from nodedriver.observing.pages import Watched
 from nodedriver.physicalgpus import PhysicalGpus, Sources
+from nodedriver.placements import Placements
 from nodedriver.plan import PlanRules
 from nodedriver.ports import GpuError, MpsError
 from nodedriver.prepared import PreparedClaims
@@ -102,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _cards(config: Config) -> tuple[GpuFacts, ...]:
     plain = find_plain_cards(config.sys_root, config.proc_root, integrated=config.integrated_cards)
-    with closing(_open_nvml(config, plain)) as gpus:
+    with closing(_open_nvml(config, plain, Placements(config.placements_file).fill)) as gpus:
         return gpus.facts()
 
 
@@ -122,9 +124,10 @@ def _run_driver(config: Config) -> None:
     """Build everything and serve the kubelet until a signal."""
     cluster = KubeClient.of_node(config.kubeconfig)
     plain = find_plain_cards(config.sys_root, config.proc_root, integrated=config.integrated_cards)
-    with closing(_open_nvml(config, plain)) as gpus:
-        facts = gpus.facts()
+    placements = Placements(config.placements_file)
+    with closing(_open_nvml(config, plain, placements.fill)) as gpus:
         locks = Locks(config.locks_dir, deadline=LOCK_SECONDS)
+        facts = _learnt(config, placements, gpus, locks)
         minors = {gpu.pci_address: gpu.minor for gpu in facts}
         ranks = assign_ranks(config.ranks_file, [*minors, *(card.pci_address for card in plain)])
         records = _building(config, (*facts, *plain), ranks, gpus, no_taints)(EVERY_FEATURE).records
@@ -140,8 +143,7 @@ def _run_driver(config: Config) -> None:
         publisher = Publisher(cluster, driver_name=config.driver_name, node_name=config.node_name)
         examine = Doctor(config, cluster, prepared.read).examine
         sources = Sources(partial(_every, gpus, plain), prepared.read, lambda: publisher.published, records, examine)
-        here: tuple[CardFacts, ...] = (*facts, *plain)
-        cards = PhysicalGpus(cluster, sources, here, driver_name=config.driver_name, node_name=config.node_name)
+        cards = _card_objects(config, cluster, sources, (*facts, *plain))
         parts = Parts(
             cluster=cluster,
             records=records,
@@ -177,6 +179,25 @@ def _run_driver(config: Config) -> None:
     _log.info("driver stopped")
 
 
+def _card_objects(config: Config, cluster: KubeClient, sources: Sources, cards: tuple[CardFacts, ...]) -> PhysicalGpus:
+    return PhysicalGpus(cluster, sources, cards, driver_name=config.driver_name, node_name=config.node_name)
+
+
+def _learnt(config: Config, placements: Placements, gpus: Nvml, locks: Locks) -> tuple[GpuFacts, ...]:
+    """The cards, with what one of them had to be asked in MIG mode: none with claims, or where that is not known."""
+    facts = gpus.facts()
+    lost = not config.checkpoint_file.exists() and any(
+        config.cdi_dir.glob(file_name(config.driver_name, ClaimUID("*")))
+    )
+    try:
+        checkpoint = read_checkpoint(config.checkpoint_file, _boot_id(config))
+        held = {gpu for claim in checkpoint.claims.values() for gpu in claim.gpus} | checkpoint.unclean.keys()
+        return gpus.facts() if not lost and placements.learn(gpus, facts, held, locks.gpus) else facts
+    except (CheckpointError, LockTimeoutError) as error:
+        _log.warning("MIG placements not learnt", error=str(error))
+        return facts
+
+
 def _every(gpus: Nvml, plain: tuple[PlainCardFacts, ...]) -> tuple[CardFacts, ...]:
     return (*gpus.facts(), *plain)
 
@@ -208,10 +229,10 @@ def _claim_specs(
     return ClaimSpecs(config.driver_name, _node_paths(config), gpus, minors, metadata)
 
 
-def _open_nvml(config: Config, plain: Collection[PlainCardFacts]) -> Nvml:
+def _open_nvml(config: Config, plain: Collection[PlainCardFacts], fill: Callable[[GpuFacts], GpuFacts]) -> Nvml:
     """NVML, unless there are cards and none of them is NVIDIA's."""
     needed = not plain or has_nvidia_card(config.sys_root)
-    return Nvml(library=find_nvml(config.driver_root), sys_root=config.sys_root, needed=needed)
+    return Nvml(library=find_nvml(config.driver_root), sys_root=config.sys_root, needed=needed, fill=fill)
 
 
 def _monitored(

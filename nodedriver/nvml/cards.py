@@ -59,7 +59,7 @@ def read(card: Card, sys_root: Path) -> GpuFacts:
         memory=int(card.ask(pynvml.nvmlDeviceGetMemoryInfo, card.handle).total),
         numa_node=sysfs.numa_node(sys_root, card.address),
         pcie_root=sysfs.pcie_root(sys_root, card.address),
-        mig_mode_change=mig.mode_change(card) if profiles else MigModeChange.IMPOSSIBLE,
+        mig_mode_change=mig.mode_change(card) if mig.has_mode(card) else MigModeChange.IMPOSSIBLE,
         mig_enabled=mig.is_enabled(card),
         compute_mode=ComputeMode(card.ask(pynvml.nvmlDeviceGetComputeMode, card.handle)),
         profiles=profiles,

@@ -35,17 +35,26 @@ log = structlog.get_logger(__name__)
 class Nvml:
     """The GPUs of this node. `is_open` is false where none of them is NVIDIA's: then NVML need not be there."""
 
-    def __init__(self, *, library: Path | None, sys_root: Path, patience: float = SECONDS, needed: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        library: Path | None,
+        sys_root: Path,
+        patience: float = SECONDS,
+        needed: bool = True,
+        fill: Callable[[GpuFacts], GpuFacts] = lambda card: card,
+    ) -> None:
         """Load that library unless one stands under pynvml already (None: by its name), and begin the session.
 
         A node without GPUs is no error; one without the driver is, where it is `needed`. `patience`: the most seconds
-        to wait for a card.
+        to wait for a card. `fill` adds what is known of a card that does not say it (`placements`).
         """
         # It would show MPS locality domains instead of GPUs (NVML 13.5).
         os.environ.pop("NVML_MPS_DEVICE_ENUMERATION", None)
         if needed and library and pynvml.nvmlLib is None:
             pynvml.nvmlLib = ctypes.CDLL(str(library))
         self._sys_root = sys_root
+        self._fill = fill
         self._links: dict[PciAddress, frozenset[PciAddress]] = {}
         self._books: defaultdict[PciAddress, ProfileBook] = defaultdict(ProfileBook)
         self._patience = Patience(patience)
@@ -88,7 +97,7 @@ class Nvml:
 
     def facts_of(self, gpu: PciAddress) -> GpuFacts:
         """The GPU as it is now."""
-        return self._on(gpu, lambda card: cards.read(card, self._sys_root))
+        return self._fill(self._on(gpu, lambda card: cards.read(card, self._sys_root)))
 
     def state_of(self, gpu: PciAddress) -> CardState:
         """What of it a prepare has to know (see `Gpus`)."""

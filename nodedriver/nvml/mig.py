@@ -29,6 +29,11 @@ def is_enabled(card: Card) -> bool:
     return bool(mode) and mode[0] == pynvml.NVML_DEVICE_MIG_ENABLE
 
 
+def has_mode(card: Card) -> bool:
+    """Whether the card has a MIG mode. Old drivers tell of profiles and placements only while it is on."""
+    return card.ask_unless(ABSENT, pynvml.nvmlDeviceGetMigMode, card.handle) is not None
+
+
 def mode_change(card: Card) -> MigModeChange:
     """Ampere needs a reset, newer cards switch when idle, a vGPU guest can't (MIG User Guide, "Enable MIG Mode")."""
     virtualization = card.ask_unless(ABSENT, pynvml.nvmlDeviceGetVirtualizationMode, card.handle)

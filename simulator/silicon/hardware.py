@@ -98,7 +98,8 @@ class Gpu:
 
     `nvlink` is the PCI address at the far end of each link.
     `recovery_action` is nvmlGpuRecoveryAction (0: none); a `lost` card has fallen off the bus and answers nothing; one
-    that `resets_to_switch` its MIG mode asks for a reset although its model does not.
+    that `resets_to_switch` its MIG mode asks for a reset although its model does not. `profiles_need_mig_mode`: its
+    driver refuses to tell of profiles and placements while MIG mode is off.
     """
 
     pci_address: str
@@ -123,6 +124,7 @@ class Gpu:
     recovery_action: int = 0
     lost: bool = False
     resets_to_switch: bool = False
+    profiles_need_mig_mode: bool = False
     created: int = 0
     gpu_instances: tuple[GpuInstance, ...] = ()
     processes: tuple[Process, ...] = ()

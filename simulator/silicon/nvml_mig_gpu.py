@@ -32,19 +32,27 @@ def _set_mig_mode(session: Session, device: Any, mode: Any, activation_status: A
 
 
 def _profile_info(session: Session, device: Any, index: Any, info: Any) -> None:
-    gpu = session.gpu(device)
+    gpu = _telling(session, device)
     _put_profile(gpu, _profile_at(gpu, pointers.number(index)), info)
 
 
 def _profile_info_v(session: Session, device: Any, index: Any, info: Any) -> None:
-    gpu = session.gpu(device)
+    gpu = _telling(session, device)
     profile = _profile_at(gpu, pointers.number(index))
     _put_profile_v2(gpu, profile, info)
 
 
 def _profile_info_by_id_v(session: Session, device: Any, profile_id: Any, info: Any) -> None:
-    gpu = session.gpu(device)
+    gpu = _telling(session, device)
     _put_profile_v2(gpu, rules.profile_by_id(gpu, pointers.number(profile_id)), info)
+
+
+def _telling(session: Session, device: Any) -> Gpu:
+    """The card; NOT_SUPPORTED where the driver asks for MIG mode first (nvml.h before R470)."""
+    gpu = session.gpu(device)
+    if gpu.profiles_need_mig_mode and not gpu.mig_current:
+        raise Refused(NvmlReturn.NOT_SUPPORTED)
+    return gpu
 
 
 def _profile_at(gpu: Gpu, index: int) -> MigProfile:
@@ -86,8 +94,8 @@ def _remaining_capacity(session: Session, device: Any, profile_id: Any, count: A
 
 
 def _possible_placements(session: Session, device: Any, profile_id: Any, placements: Any, count: Any) -> None:
-    """Works with MIG mode off, and lists every legal placement, taken or not (nvml.h)."""
-    profile = rules.profile_by_id(session.gpu(device), pointers.number(profile_id))
+    """Works with MIG mode off but for old drivers, and lists every legal placement, taken or not (nvml.h)."""
+    profile = rules.profile_by_id(_telling(session, device), pointers.number(profile_id))
     pointers.put(count, len(profile.starts))
     if placements is None:
         return
