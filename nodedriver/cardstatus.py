@@ -69,7 +69,7 @@ def status_of(view: NodeView, card: CardFacts) -> PhysicalGPUStatus:
     return PhysicalGPUStatus(
         capabilities=_capabilities(card),
         topology=_topology(card),
-        current_state=_state(card, view.claims),
+        current_state=_state(card, view.claims, resetting=_is_resetting(view.driver_name, devices)),
         published=PhysicalGPUPublished(
             driver=view.driver_name, pool=view.pool, devices=tuple(device.name for device in devices)
         ),
@@ -166,16 +166,22 @@ def _topology(card: CardFacts) -> PhysicalGPUTopology:
     )
 
 
-def _state(card: CardFacts, claims: Iterable[PreparedClaim]) -> PhysicalGPUState:
+def _state(card: CardFacts, claims: Iterable[PreparedClaim], *, resetting: bool) -> PhysicalGPUState:
     instances = (_instance(card, each) for each in card.instances) if isinstance(card, GpuFacts) else ()
     return PhysicalGPUState(
-        mode=_mode(card),
+        mode="Maintenance" if resetting else _mode(card),
         uuid=card.uuid,
         kernel_driver=card.surroundings.kernel_driver,
         driver_version=card.driver_version or "",
         mig_instances=tuple(sorted(instances)),
         held_by=_holders(card.pci_address, claims),
     )
+
+
+def _is_resetting(driver_name: str, devices: Iterable[Device]) -> bool:
+    """Whether it is out of use for a reset; one whose reset failed serves on in its mode (`maintenance.ledger`)."""
+    key, value = f"{driver_name}/maintenance", "reset-pending"
+    return any((taint.key, taint.value) == (key, value) for device in devices for taint in device.taints or ())
 
 
 def _mode(card: CardFacts) -> CardModeWord:

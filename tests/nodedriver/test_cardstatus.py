@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from dra.names import ClaimUID
 from dra.objects import Condition, DeviceTaint, PhysicalGPUHolder, PhysicalGPUStatus
+from nodedriver.cardmodes import CardMode
 from nodedriver.cardstatus import NodeView, settled, status_of, status_of_gone
 from nodedriver.doctor.findings import Finding, Verdict
 from nodedriver.facts import (
@@ -24,6 +26,8 @@ from nodedriver.facts import (
 )
 from nodedriver.holding import ClaimState, PreparedClaim, PreparedDevice
 from nodedriver.inventory import InventoryRules, TaintsOf, no_taints, take_inventory
+from nodedriver.maintenance.deciding import Kept, Phase
+from nodedriver.maintenance.ledger import Ledger
 from tests.nodedriver.gpus import card
 
 DRIVER, NODE = "gpu.portico.dev", "node-1"
@@ -124,6 +128,15 @@ def test_the_mode_is_what_the_kernel_and_nvml_say(driver: str, mig: bool, mode: 
     gpu = replace(card(mig_enabled=mig), surroundings=CardSurroundings(kernel_driver=driver))
     state = status_of(view(gpu), gpu).current_state
     assert (state.mode, state.kernel_driver, state.driver_version) == (mode, driver, "580.65.06")
+
+
+@pytest.mark.parametrize(("phase", "mode"), [(Phase.WORKING, "Maintenance"), (Phase.FAILED, "Whole")])
+def test_a_card_that_is_being_reset_is_in_maintenance(tmp_path: Path, phase: Phase, mode: str) -> None:
+    gpu = card("A100-40GB")
+    ledger = Ledger(DRIVER, tmp_path / "maintenance.json", "boot")
+    kept = Kept(gpu=gpu.pci_address, target=CardMode.WHOLE, since="2026-07-01T00:00:00Z", phase=phase)
+    ledger.keep(gpu.pci_address, kept)
+    assert status_of(view(gpu, taints=ledger.taints), gpu).current_state.mode == mode
 
 
 def test_instances_and_holders_of_this_card_alone() -> None:
