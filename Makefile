@@ -22,7 +22,7 @@ help:
 	@echo "make test    everything: installs and starts what the tests need (FULL=1: what takes longer too, NODE=0: no kubelet, SAMPLES=folder: objects to read)"
 	@echo "make check   the quick part of test: format, lint, types, import contracts, pure tests"
 	@echo "make oracle CASES=n SEED=s    our allocation and selectors against the scheduler's own libraries, on random cases"
-	@echo "make bench NAME=echo|cel|allocate|fleet|memory|resync|preview|demo|prepare    one benchmark, against a peer or a floor of the same run"
+	@echo "make bench NAME=echo|cel|allocate|fleet|memory|resync|preview|demo|prepare|node    one benchmark, against a peer or a floor of the same run"
 
 $(VENV)/.installed: requirements/dev.txt
 	@python=$$(scripts/find-python); echo "portico: setting up $(VENV) with $$python" >&2; \

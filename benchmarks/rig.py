@@ -52,9 +52,8 @@ class Side:
         return api_pb2_grpc.DRAPluginStub(channel)
 
     def cpu_seconds(self) -> float:
-        """What the scheduler has counted for all its threads (schedstat)."""
-        tasks = Path(f"/proc/{self.program.pid}/task").glob("*/schedstat")
-        return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
+        """Processor time of its process so far."""
+        return cpu_seconds(self.program.pid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +95,7 @@ def started() -> Iterator[Rig]:
         cluster = stack.enter_context(Cluster())
         accounts = apply_roles(cluster, namespace="portico-system", teams={}, driver_name=OURS, prefix="portico:")
         cluster.make_namespace(NAMESPACE)
+        cluster.make_namespace("peer")
         node = stack.enter_context(Node(cluster))
         driver = stack.enter_context(NodeDriver(node, accounts, OURS))
         ours = Side(OURS, driver.program("driver"), wait_until(lambda: _socket(driver.plugin_dir), "our socket"))
@@ -110,23 +110,27 @@ def _socket(folder: Path) -> Path | None:
 
 
 def start_peer(node: Node, slices: list[dict[str, Any]]) -> Side:
-    """The peer on that node, which publishes these slices; it runs when this returns, and may not be registered yet."""
-    cluster = node.cluster
-    cluster.make_namespace("peer")
-    kubeconfig = _account(cluster)
-    folder = node.plugins / PEER
+    """The peer on that node, which publishes these slices; it serves, and may not be registered yet."""
+    program = launch_peer(node, slices)
+    socket = node.plugins / PEER / "dra.sock"
+    program.wait_ready(socket.exists, REGISTERED_SECONDS)
+    return Side(PEER, program, socket)
+
+
+def launch_peer(node: Node, slices: list[dict[str, Any]]) -> Program:
+    """The same without waiting."""
+    kubeconfig = _account(node.cluster)
     content = node.folder / "peer-slices.json"
     content.write_text(json.dumps(slices))
-    program = cluster.processes.start(
+    folder = ("--plugin-dir", node.plugins / PEER, "--registrar-dir", node.plugins_registry, "--cdi-dir", node.cdi)
+    return node.cluster.processes.start(
         "peerdriver",
         [
             build.programs("peerdriver") / "peerdriver",
-            *("--kubeconfig", kubeconfig, "--driver-name", PEER, "--node-name", node.name, "--cdi-dir", node.cdi),
-            *("--registrar-dir", node.plugins_registry, "--plugin-dir", folder, "--slices", content),
+            *("--kubeconfig", kubeconfig, "--driver-name", PEER, "--node-name", node.name, "--slices", content),
+            *folder,
         ],
     )
-    program.wait_ready((folder / "dra.sock").exists, REGISTERED_SECONDS)
-    return Side(PEER, program, folder / "dra.sock")
 
 
 def _account(cluster: Cluster) -> Path:
@@ -146,6 +150,18 @@ def _account(cluster: Cluster) -> Path:
 
 def _devices(count: int) -> list[dict[str, Any]]:
     return [{"devices": [{"name": f"gpu-{number}"} for number in range(count)]}]
+
+
+def resident_mb(pid: int) -> float:
+    """Resident memory of a process, in MB (proc(5), VmRSS)."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) * 1024 / 1e6
+
+
+def cpu_seconds(pid: int) -> float:
+    """What the scheduler has counted for all threads that a process has now (schedstat)."""
+    tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
 
 
 def wait_for_quiet() -> float:

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+	"time"
 
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -221,6 +222,12 @@ func main() {
 	must(json.Unmarshal(content, &slices))
 	pools := map[string]resourceslice.Pool{*node: {Slices: slices}}
 	must(helper.PublishResources(ctx, resourceslice.DriverResources{Pools: pools}))
+	go func() {
+		for status := helper.RegistrationStatus(); status == nil || !status.PluginRegistered; status = helper.RegistrationStatus() {
+			time.Sleep(5 * time.Millisecond)
+		}
+		fmt.Println("driver registered with the kubelet")
+	}()
 	<-ctx.Done()
 	helper.Stop()
 }

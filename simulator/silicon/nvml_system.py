@@ -32,7 +32,7 @@ _ERROR_STRINGS = {
 # Xid, single and double bit ECC, MIG configuration change (nvmlEventType* in nvml.h).
 _SUPPORTED_EVENTS = 0x8 | 0x1 | 0x2 | 0x100
 _WHOLE_CARD = 0xFFFFFFFF
-_POLL = 0.02  # seconds
+_POLL = 0.1  # seconds
 _EVENT_SET = 0x7E0000001000
 
 
@@ -90,10 +90,13 @@ def _supported_event_types(session: Session, device: Any, types: Any) -> None:
 def _event_set_wait(session: Session, event_set: Any, data: Any, timeout_ms: Any) -> None:
     _check_event_set(event_set)
     end = time.monotonic() + pointers.number(timeout_ms) / 1000
+    looked_at = session.state.stamp()
     while (event := _next_event(session)) is None:
-        if time.monotonic() >= end:
-            raise Refused(NvmlReturn.TIMEOUT)
-        time.sleep(_POLL)
+        while (stamp := session.state.stamp()) == looked_at:  # the kernel waits, and costs its caller nothing
+            if time.monotonic() >= end:
+                raise Refused(NvmlReturn.TIMEOUT)
+            time.sleep(_POLL)
+        looked_at = stamp
     session.told = event.number
     pointers.put_handle_field(data, "device", session.handle(GpuKey(event.pci_address)))
     instances = (_WHOLE_CARD if each is None else each for each in (event.gpu_instance, event.compute_instance))

@@ -8,6 +8,7 @@ a process dies (its context and memory, its MPS daemon) is left out when reading
 from __future__ import annotations
 
 import fcntl
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -39,6 +40,11 @@ class State:
         if cached is None or cached[0] != text:
             self._cached = cached = (text, _DECODER.decode(text))
         return _without_the_dead(cached[1])
+
+    def stamp(self) -> tuple[int, int]:
+        """Another one after each change: a new file comes in the place of the old one while that still is there."""
+        found = os.stat(self._name)  # noqa: PTH116 - as in `read`
+        return found.st_ino, found.st_mtime_ns
 
     def change[T](self, step: Callable[[Silicon], tuple[Silicon, T]]) -> T:
         """Apply `step` to the hardware as the only writer. What `step` raises leaves everything as it was."""

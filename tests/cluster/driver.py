@@ -61,11 +61,16 @@ class NodeDriver(Started):
 
     def run(self, name: str, *more: str) -> None:
         """Start `driver` or `mpsd` (again) and wait until it serves; `more` are flags."""
+        program = self.launch(name, *more)
+        program.wait_ready(self._published if name == "driver" else self._supervising, READY_SECONDS)
+
+    def launch(self, name: str, *more: str) -> Program:
+        """The same without waiting."""
         self._pods += name == "driver"
         shown = f"{name}{self._pods if name == 'driver' else ''}-{self.name}-{self.node.name}"
         program = self.node.cluster.processes.start(shown, [*self._command(name), *more], self._environment())
         self._programs[name] = program
-        program.wait_ready(self._published if name == "driver" else self._supervising, READY_SECONDS)
+        return program
 
     def program(self, name: str) -> Program:
         """The process of `driver` or `mpsd` that runs now."""
@@ -78,6 +83,10 @@ class NodeDriver(Started):
         new = self._programs["driver"]
         new.wait_ready(lambda: _REGISTERED in new.log.read_text(), READY_SECONDS)
         old.stop(60)
+
+    def end(self, name: str) -> None:
+        """SIGTERM to `driver` or `mpsd`, and wait for its end."""
+        self._programs.pop(name).stop(60)
 
     def kill(self, name: str) -> None:
         """SIGKILL, as the kernel would when memory runs out; nothing is cleaned up."""
