@@ -158,8 +158,7 @@ class StatusWriter:
                 if self._stopping:
                     return
                 uids, self._wished = self._wished, set()
-            failed = [uid for uid in sorted(uids) if not self._keep(uid)]
-            if failed:
+            if failed := self._keep_all(sorted(uids)):
                 self._wait_before_retry(failed)
 
     def _wait_before_retry(self, failed: Collection[ClaimUID]) -> None:
@@ -167,21 +166,29 @@ class StatusWriter:
             self._changed.wait_for(lambda: self._stopping, timeout=RETRY_SECONDS)
             self._wished.update(failed)
 
-    def _keep(self, uid: ClaimUID) -> bool:
+    def _keep_all(self, uids: Sequence[ClaimUID]) -> Sequence[ClaimUID]:
+        """Write what differs; the claims for which that failed."""
+        try:
+            around = self._around()
+        except CheckpointError as error:
+            _log.warning("claim statuses not written", error=str(error), retry_seconds=RETRY_SECONDS)
+            return uids
+        return [uid for uid in uids if not self._keep(uid, around)]
+
+    def _keep(self, uid: ClaimUID, around: Around) -> bool:
         """Whether nothing is left to do for this claim."""
         log = _log.bind(uid=uid)
         try:
-            self._write(uid)
+            self._write(uid, around)
         except NotFoundError:
             log.info("resource claim was gone before its status was written")
-        except (KubeError, DraError, CheckpointError) as error:
+        except (KubeError, DraError) as error:
             log.warning("claim status not written", error=str(error), retry_seconds=RETRY_SECONDS)
             self._known.pop(uid, None)  # it may have changed: read it anew
             return False
         return True
 
-    def _write(self, uid: ClaimUID) -> None:
-        around = self._around()
+    def _write(self, uid: ClaimUID, around: Around) -> None:
         claim = around.checkpoint.claims.get(uid)
         error = self._failures.pop(uid, None)
         if claim is not None and claim.state is ClaimState.COMPLETED:

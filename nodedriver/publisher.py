@@ -31,6 +31,8 @@ _TRIES = 5  # of one round, while others write the same slices
 _WATCH_SECONDS = 300
 _FIRST_PAUSE = 1.0  # seconds, before a failed or a repeated round; doubled up to:
 _LONGEST_PAUSE = 30.0
+_FIRST_BREATH = 0.1  # seconds after slices of others' making were put right; doubled while others go on, up to the same
+_CALM_SECONDS = 60.0  # after which it counts as the first again
 
 type Build = Callable[[ServerFeatures], Inventory]
 
@@ -49,6 +51,8 @@ class Publisher:
         self._for_holders: Content = ()  # that, while some of it is there only for the claims that hold it
         self._build: Build | None = None
         self._features: ServerFeatures | None = None
+        self._writes = 0
+        self._answered, self._breath = 0.0, _FIRST_BREATH
         self._own_versions: deque[str] = deque(maxlen=256)  # of our writes, whose echoes in the watch say nothing new
 
     def publish(self, build: Build) -> None:
@@ -105,7 +109,19 @@ class Publisher:
                     event = parse_event(line)
                     version = event.resource_version
                     if event.type != "BOOKMARK" and version not in self._own_versions:
-                        self._round()
+                        self._answer()
+
+    def _answer(self) -> None:
+        """Compare after a change by others. Who keeps undoing ours is answered ever later: while two drivers overlap in
+        an update, each would else undo the other as fast as the API server lets them.
+        """
+        before = self._writes
+        self._round()
+        if self._writes != before:
+            now = time.monotonic()
+            calm = now - self._answered > _CALM_SECONDS
+            self._answered, self._breath = now, _FIRST_BREATH if calm else min(self._breath * 2, _LONGEST_PAUSE)
+            self._stopping.wait(self._breath)
 
     def _round(self) -> str:
         with self._lock:
@@ -167,6 +183,7 @@ class Publisher:
 
     def _write(self, wanted: Changes) -> None:
         """Do the changes in their order."""
+        self._writes += 1
         for gone in wanted.delete:
             metadata = gone.metadata
             self._cluster.send(

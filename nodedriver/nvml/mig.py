@@ -142,6 +142,12 @@ def placements(card: Card) -> frozenset[MigPlacement]:
     return frozenset(_placement(card.ask(pynvml.nvmlGpuInstanceGetInfo, each)) for each in instances(card))
 
 
+def placements_by_id(card: Card) -> dict[int, MigPlacement]:
+    """Where each GPU instance is, by its id."""
+    infos = (card.ask(pynvml.nvmlGpuInstanceGetInfo, each) for each in instances(card))
+    return {info.id: _placement(info) for info in infos}
+
+
 def placement_of(card: Card, gpu_instance: int) -> MigPlacement | None:
     """Where the GPU instance of that id is; None for one that is gone."""
     for instance in instances(card):

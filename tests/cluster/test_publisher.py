@@ -5,6 +5,7 @@ Facts are those of eight H100; no kubelet is needed for slices.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -268,6 +269,30 @@ def test_a_slice_that_somebody_edits_is_put_right(cluster: Cluster, publisher: P
         lambda: devices(cluster)["gpu-4"]["attributes"]["productName"]["string"] == "NVIDIA H100 80GB HBM3",
         "the product name is right again",
     )
+
+
+def updates(cluster: Cluster) -> int:
+    """How many updates of slices of this node the API server has seen."""
+    return sum(line["verb"] == "update" and NODE in line["requestURI"] for line in cluster.audit())
+
+
+def test_two_drivers_that_differ_do_not_race_each_other(
+    cluster: Cluster, accounts: ServiceAccounts, publisher: Publisher
+) -> None:
+    """As in an update to a version that publishes more: each undoes the other, ever more slowly, until one has gone."""
+    newer = Publisher(driver_client(cluster, accounts), driver_name=DRIVER, node_name=NODE)
+    publisher.publish(content(CARDS[:1]))
+    publisher.start()
+    before = updates(cluster)
+    newer.publish(content(tuple(replace(gpu, brand="Newer") for gpu in CARDS[:1])))
+    newer.start()
+    time.sleep(5)  # time enough for hundreds of writes
+    assert {s["spec"]["pool"]["generation"] for s in slices(cluster)} == {1}  # one slice differs
+    assert 2 < updates(cluster) - before < 25
+    publisher.stop()
+    newer.publish(content(tuple(replace(gpu, brand="Newer") for gpu in CARDS[:1])))
+    assert devices(cluster)["gpu-0"]["attributes"]["brand"] == {"string": "Newer"}
+    newer.stop()
 
 
 def test_a_new_node_of_the_same_name_gets_slices_of_its_own(

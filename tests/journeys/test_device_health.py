@@ -29,10 +29,14 @@ SELECTOR = (
 @pytest.fixture
 def team(node_driver: NodeDriver, cluster: Cluster) -> Iterator[Workloads]:
     """A namespace with a template for one whole card."""
+    yield from whole_card_template(cluster)
+
+
+def whole_card_template(cluster: Cluster) -> Iterator[Workloads]:
+    """A template for one whole card in a team's namespace; all workloads there are gone afterwards."""
     selectors = [{"cel": {"expression": SELECTOR}}]
     cluster.apply(made("DeviceClass", CLASS, {"selectors": selectors, "extendedResourceName": EXTENDED}))
-    exactly = {"deviceClassName": CLASS}
-    spec = {"spec": {"devices": {"requests": [{"name": "card", "exactly": exactly}]}}}
+    spec = {"spec": {"devices": {"requests": [{"name": "card", "exactly": {"deviceClassName": CLASS}}]}}}
     workloads = Workloads(cluster, "ml-team")
     cluster.apply(made("ResourceClaimTemplate", CLASS, spec, namespace="ml-team"))
     yield workloads
