@@ -50,7 +50,7 @@ def keep_aside(path: Path) -> Path:
 
 
 def _after_reboot(checkpoint: Checkpoint, boot_id: str) -> Checkpoint:
-    """A reboot ends MIG instances, compute modes, daemons and CDI files: every claim is to be prepared anew.
+    """A reboot ends MIG instances, compute modes, bindings, daemons and CDI files: every claim is prepared anew.
 
     What exists now is not ours, so nothing is marked as made by us.
     """
@@ -59,7 +59,8 @@ def _after_reboot(checkpoint: Checkpoint, boot_id: str) -> Checkpoint:
             claim,
             state=ClaimState.STARTED,
             devices=tuple(
-                replace(d, made_instance=False, exclusive_process=False, interval=None) for d in claim.devices
+                replace(d, made_instance=False, exclusive_process=False, interval=None, bound=False)
+                for d in claim.devices
             ),
         )
         for uid, claim in checkpoint.claims.items()

@@ -28,14 +28,14 @@ from nodedriver.cdi import (
 )
 from nodedriver.devchar import link_nodes
 from nodedriver.driverroot import container_files
-from nodedriver.facts import DeviceNode, PciAddress, Vendor
+from nodedriver.facts import DeviceNode, Vendor
 from nodedriver.files import remove_if_present, write_atomically
 from nodedriver.gpuconfig import MpsLimits
 from nodedriver.holding import ClaimState, PreparedClaim, PreparedDevice
 from nodedriver.marks import mark
 from nodedriver.metadatafiles import MetadataFiles
-from nodedriver.ports import GpuError, Gpus, MpsDaemonStatus
-from nodedriver.procfs import control_nodes, gpu_node, mig_nodes
+from nodedriver.ports import GpuError, Gpus, MpsDaemonStatus, Vfio
+from nodedriver.procfs import control_nodes, gpu_minor, gpu_node, mig_nodes
 from nodedriver.vendors import plain_nodes
 
 _log = structlog.get_logger()
@@ -55,20 +55,20 @@ class NodePaths:
 
 
 class ClaimSpecs:
-    """The files of one driver. `minors` are the device minors of the cards. OSError where the disk says no."""
+    """The files of one driver. OSError where the disk says no."""
 
     def __init__(
         self,
         driver_name: str,
         paths: NodePaths,
         gpus: Gpus,
-        minors: Mapping[PciAddress, int],
+        vfio: Vfio,
         metadata: MetadataFiles,
     ) -> None:
         self._driver_name = driver_name
         self._paths = paths
         self._gpus = gpus
-        self._minors = minors
+        self._vfio = vfio
         self._metadata = metadata
         paths.cdi_dir.mkdir(parents=True, exist_ok=True)
 
@@ -99,8 +99,8 @@ class ClaimSpecs:
         write_atomically(self._file(claim.uid), content)
 
     def _common(self, claim: PreparedClaim) -> CdiCommon:
-        """A claim without a card of NVIDIA's gets nothing of its driver, which need not be there."""
-        nvidia = any(device.vendor is Vendor.NVIDIA for device in claim.devices)
+        """A claim without a card that NVIDIA's driver serves gets nothing of it, which need not be there."""
+        nvidia = any(device.vendor is Vendor.NVIDIA and not device.vfio for device in claim.devices)
         return CdiCommon(
             control_nodes=control_nodes(self._paths.proc_root) if nvidia else (),
             driver_files=self._driver_files() if nvidia else (),
@@ -143,7 +143,9 @@ class ClaimSpecs:
     def _nodes(self, device: PreparedDevice) -> tuple[DeviceNode, ...]:
         if device.vendor is not Vendor.NVIDIA:
             return plain_nodes(self._paths.sys_root, device.gpu, device.vendor)
-        minor = self._minors[device.gpu]
+        if device.vfio:
+            return self._vfio.nodes(device.gpu, device.vfio)
+        minor = gpu_minor(self._paths.proc_root, device.gpu)
         if device.placement is None:
             return (gpu_node(minor),)
         instance = self._gpus.find_mig(device.gpu, device.placement)

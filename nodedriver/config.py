@@ -109,6 +109,11 @@ class Config:
         return self.plugin_dir / "mig-placements-cache.json"
 
     @property
+    def cards_file(self) -> Path:
+        """What NVML said of the cards, for those that it does not see now."""
+        return self.plugin_dir / "cards.json"
+
+    @property
     def health_file(self) -> Path:
         """What ails the cards."""
         return self.plugin_dir / "health.json"

@@ -21,6 +21,7 @@ from nodedriver.gpuconfig import (
     read_nvidia_mig_config,
     tighten,
 )
+from nodedriver.vfioconfig import VfioConfig, bound_by_class, read_vfio_config
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,15 @@ MIG = Kind(
     nothing=GpuConfig(),
     together=tighten,
 )
-KINDS: tuple[Kind[Any], ...] = (GPU, MIG)
+VFIO = Kind(
+    name="VfioDeviceConfig",
+    types=frozenset({DeviceType.VFIO}),
+    fields=("iommu",),
+    readers={Spelling.OWN: read_vfio_config, Spelling.NVIDIA: read_vfio_config},
+    nothing=VfioConfig(),
+    together=bound_by_class,
+)
+KINDS: tuple[Kind[Any], ...] = (GPU, MIG, VFIO)
 _BY_NAME = {kind.name: kind for kind in KINDS}
 
 

@@ -202,11 +202,12 @@ class Driver:
             name=ref.name,
             uid=ref.uid,
             state=ClaimState.STARTED,
-            devices=self._hands.announce(ref.uid, plan.devices, others),
+            devices=self._hands.entries(ref.uid, plan.devices),
             pod_claim_name=plan.pod_claim_name,
         )
         if reason := why_not(checkpoint, claim):
             raise ClaimError(reason)
+        claim = self._hands.announce(claim, others)
         self._prepared.save(claim)
         try:
             claim = self._hands.act(claim, others, self._prepared.save)
@@ -233,9 +234,11 @@ class Driver:
 
 
 def _same_devices(claim: PreparedClaim, plan: PreparePlan) -> bool:
-    held = [(d.device_request, d.device, d.share_id, d.share, d.slots, d.mps, d.interval) for d in claim.devices]
+    held = [
+        (d.device_request, d.device, d.share_id, d.share, d.slots, d.mps, d.interval, d.vfio) for d in claim.devices
+    ]
     return held == [
-        (d.device_request, d.record.name, d.share_id, d.share, d.slots, d.mps, d.interval) for d in plan.devices
+        (d.device_request, d.record.name, d.share_id, d.share, d.slots, d.mps, d.interval, d.vfio) for d in plan.devices
     ]
 
 

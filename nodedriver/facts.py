@@ -36,6 +36,7 @@ class DeviceType(StrEnum):
     PHYSICAL = "Physical"
     MIG = "MIG"
     TIME_SLICED = "TimeSliced"
+    VFIO = "VFIO"
 
 
 class MigModeChange(StrEnum):
@@ -111,8 +112,22 @@ class CardSurroundings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VfioFacts:
+    """A card that can be passed through: PCI ids such as 0x10de, bytes of its 64-bit memory BARs (a power of two)."""
+
+    vendor_id: str
+    device_id: str
+    addressable_memory: int
+    iommufd: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GpuFacts:
-    """One GPU as NVML and sysfs describe it. Memory in bytes; `numa_node` and `pcie_root` are None when unknown."""
+    """One GPU as NVML and sysfs describe it. Memory in bytes; `numa_node` and `pcie_root` are None when unknown.
+
+    `vfio` is None where the card can't be passed through; `only_vfio`: an administrator bound it to VFIO, so it serves
+    nothing else.
+    """
 
     pci_address: PciAddress
     uuid: GpuUUID
@@ -132,6 +147,8 @@ class GpuFacts:
     profiles: tuple[MigProfileFacts, ...]
     instances: tuple[MigInstanceFacts, ...]
     surroundings: CardSurroundings = CardSurroundings()
+    vfio: VfioFacts | None = None
+    only_vfio: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

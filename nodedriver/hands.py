@@ -12,7 +12,7 @@ from functools import partial
 import structlog
 
 from dra.names import ClaimUID
-from nodedriver.announcing import announce, is_there
+from nodedriver.announcing import Silicon, announce, entry_of, is_there
 from nodedriver.boundary import boundary
 from nodedriver.cardmodes import CardMode
 from nodedriver.claimspecs import ClaimSpecs
@@ -20,12 +20,13 @@ from nodedriver.facts import ComputeMode, GpuFacts, PciAddress
 from nodedriver.gpuconfig import MpsLimits
 from nodedriver.holding import PreparedClaim, PreparedDevice, neighbours
 from nodedriver.plan import PlannedDevice
-from nodedriver.ports import GpuError, Gpus, Mps, MpsDaemonStatus, MpsError, TimeSlices
+from nodedriver.ports import GpuError, Gpus, Mps, MpsDaemonStatus, MpsError, TimeSlices, Vfio
 from nodedriver.prepared import PreparedClaims
 from nodedriver.sharing import daemon_spec
 from nodedriver.steps import (
     EndClients,
     EnterMode,
+    GiveBack,
     MakeInstance,
     Others,
     RemoveInstance,
@@ -41,6 +42,7 @@ from nodedriver.steps import (
     undo_of,
 )
 
+type OnCard = EnterMode | SettleMode | GiveBack | RemoveInstance | SetComputeMode | SetTimeSlice
 type Save = Callable[[PreparedClaim], None]
 
 _log = structlog.get_logger()
@@ -53,6 +55,7 @@ class Tools:
     gpus: Gpus
     mps: Mps
     time_slices: TimeSlices
+    vfio: Vfio
     specs: ClaimSpecs
     keep_mig_mode: bool = False
 
@@ -73,13 +76,19 @@ class Hands:
         self._gpus = tools.gpus
         self._mps = tools.mps
         self._time_slices = tools.time_slices
+        self._vfio = tools.vfio
         self._specs = tools.specs
         self._keep_mig_mode = tools.keep_mig_mode
 
-    def announce(self, uid: ClaimUID, planned: Iterable[PlannedDevice], others: Others) -> tuple[PreparedDevice, ...]:
-        """What will be done for these devices, for the checkpoint. Looks at the hardware and changes nothing."""
+    def entries(self, uid: ClaimUID, planned: Iterable[PlannedDevice]) -> tuple[PreparedDevice, ...]:
+        """These devices as the checkpoint will know them, as far as that does not depend on the hardware."""
         name = partial(self._specs.device_id, uid)
-        return tuple(announce(device, others, self._gpus, name) for device in planned)
+        return tuple(entry_of(device, name) for device in planned)
+
+    def announce(self, claim: PreparedClaim, others: Others) -> PreparedClaim:
+        """With what will be done for its devices, for the checkpoint. Looks at the hardware and changes nothing."""
+        silicon = Silicon(self._gpus, self._vfio)
+        return replace(claim, devices=tuple(announce(device, others, silicon) for device in claim.devices))
 
     def act(self, claim: PreparedClaim, others: Others, save: Save) -> PreparedClaim:
         """Do all steps and return the claim as it is then. `save` gets what undo needs as soon as it is known."""
@@ -95,8 +104,8 @@ class Hands:
             self._do(step, work)
 
     def still_there(self, claim: PreparedClaim) -> bool:
-        """Whether the MIG instances that were given out still exist."""
-        return is_there(claim, self._gpus)
+        """Whether the MIG instances that were given out still exist, and virtual machines still have their cards."""
+        return is_there(claim, Silicon(self._gpus, self._vfio))
 
     def all_there(self, claim: PreparedClaim) -> bool:
         """Whether all silicon that was given out is there: the instances, and a daemon for each device under MPS.
@@ -145,12 +154,16 @@ class Hands:
             case _:
                 self._do_on_card(step)
 
-    def _do_on_card(self, step: EnterMode | SettleMode | RemoveInstance | SetComputeMode | SetTimeSlice) -> None:
+    def _do_on_card(self, step: OnCard) -> None:
         match step:
             case EnterMode(gpu, CardMode.MIG):
                 self._gpus.enter_mig(gpu)
+            case EnterMode(gpu, CardMode.VFIO):
+                self._pass_through(gpu)
             case EnterMode(gpu, _):
                 self._gpus.leave_mig(gpu)
+            case GiveBack(gpu, persistence):
+                self._vfio.give_back(gpu, persistence=persistence)
             case SettleMode(gpu):
                 self._settle(gpu)
             case RemoveInstance(gpu, placement):
@@ -159,6 +172,11 @@ class Hands:
                 self._gpus.set_compute_mode(gpu, mode)
             case SetTimeSlice(gpu, interval):
                 self._time_slices.set(gpu, interval)
+
+    def _pass_through(self, gpu: PciAddress) -> None:
+        if not self._vfio.has(gpu):
+            self._gpus.leave_mig(gpu)
+            self._vfio.bind(gpu)
 
     def _make_instance(self, step: MakeInstance, work: _Work) -> None:
         uuid = self._gpus.create_mig(step.gpu, step.placement).uuid or ""

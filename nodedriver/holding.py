@@ -17,6 +17,7 @@ from dra.names import ClaimRef, ClaimUID
 from nodedriver.cardmodes import CardMode
 from nodedriver.facts import DeviceType, MigPlacement, PciAddress, Vendor
 from nodedriver.gpuconfig import Interval, MpsLimits
+from nodedriver.vfioconfig import VfioConfig
 
 VERSION = 1  # of the checkpoint; raised when an older driver must not read it
 WHOLE = 100  # percent
@@ -36,7 +37,8 @@ class PreparedDevice:
     `request` is `main/sub` where `device_request` is `main`. `share` in percent; a time-sliced device is given in
     `slots` out of `slot_count` instead. `made_instance`: the MIG instance did not exist before our claims. `uuid` is
     the GPU's or the MIG device's, "" until the instance exists; it names the control daemon. `exclusive_process`,
-    `interval`: what we set on the card.
+    `interval`: what we set on the card. `vfio` of a card for a virtual machine; `bound`: no VFIO driver had it before;
+    `persistence`: it was in persistence mode then.
     """
 
     device_request: str
@@ -57,16 +59,21 @@ class PreparedDevice:
     mps: MpsLimits | None = None
     exclusive_process: bool = False
     interval: Interval | None = None
+    vfio: VfioConfig | None = None
+    bound: bool = False
+    persistence: bool = False
     cdi_device_id: str = ""
 
     @property
-    def place(self) -> tuple[PciAddress, MigPlacement | None, bool]:
-        """What silicon this is, and whether its time is shared: devices of one place are parts of the same thing."""
-        return self.gpu, self.placement, self.slot_count > 0
+    def place(self) -> tuple[PciAddress, MigPlacement | None, bool, bool]:
+        """What silicon this is, and as what it is given: devices of one place are parts of the same thing."""
+        return self.gpu, self.placement, self.slot_count > 0, self.vfio is not None
 
     @property
     def mode(self) -> CardMode:
         """The mode that its card must be in."""
+        if self.vfio:
+            return CardMode.VFIO
         return CardMode.MIG if self.placement else CardMode.WHOLE
 
     @property
@@ -112,6 +119,11 @@ class Checkpoint:
     boot_id: str
     claims: dict[ClaimUID, PreparedClaim] = field(default_factory=dict)
     unclean: dict[PciAddress, str] = field(default_factory=dict)
+
+    @property
+    def passed_through(self) -> frozenset[PciAddress]:
+        """The cards that claims have for virtual machines, bound by us."""
+        return frozenset(device.gpu for claim in self.claims.values() for device in claim.devices if device.bound)
 
     def with_claim(self, claim: PreparedClaim) -> Checkpoint:
         return replace(self, claims={**self.claims, claim.uid: claim})

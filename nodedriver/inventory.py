@@ -40,7 +40,9 @@ from nodedriver.facts import (
     PciAddress,
     PlainCardFacts,
     Vendor,
+    VfioFacts,
 )
+from nodedriver.vfiodevice import vfio_attributes, vfio_capacity
 
 CARDS_PER_COUNTER_SLICE = 8  # at most 8 counter sets in a slice (ResourceSlice API)
 FIRST_DEVICE_SLICE = 0x100  # counter slices come first; 256 of them stand for 2,048 cards
@@ -213,17 +215,21 @@ def _counter_slices(cards: list[_Card]) -> tuple[SliceContent, ...]:
 
 
 def _devices(card: _Card) -> tuple[_Published, ...]:
-    """The devices of a card: the whole first, then its time, then the MIG placements best-first.
+    """The devices of a card: the whole first, then its time, the MIG placements best-first, the one for machines.
 
     Those of the mode that a card needs a reset for are left out where the API server can't let pods wait for it.
     """
     waits = card.facts.mig_mode_change is MigModeChange.NEEDS_RESET and card.features.waiting and card.features.counters
     whole = (_whole(card),) if waits or _serves_whole(card.facts) else ()
+    vfio = card.facts.vfio if card.features.counters or card.facts.only_vfio else None
+    passed = (_passed_through(card, vfio),) if vfio and (waits or _serves_whole(card.facts)) else ()
+    if card.facts.only_vfio:
+        return passed
     # Beside the whole card without counters both could be given out.
     sliced = card.rules.slots and card.features.counters and card.features.shares
     times = (_time_sliced(card),) if whole and sliced else ()
     parts = _parts(card) if waits or (card.features.counters and _serves_mig(card.facts)) else ()
-    return (*whole, *times, *parts)
+    return (*whole, *times, *parts, *passed)
 
 
 def _serves_whole(gpu: GpuFacts) -> bool:
@@ -263,6 +269,18 @@ def _time_sliced(card: _Card) -> _Published:
         slots=card.rules.slots,
     )
     return _Published(record, _device(card, record, own, draw_everything(card.counters)))
+
+
+def _passed_through(card: _Card, vfio: VfioFacts) -> _Published:
+    gpu = card.facts
+    record = DeviceRecord(
+        name=f"gpu-{card.rank}-vfio", type=DeviceType.VFIO, gpu=gpu.pci_address, placement=None, memory=gpu.memory
+    )
+    own = {"migProfile": _text(NO_PROFILE), **vfio_attributes(gpu.pci_address, vfio)}
+    device = _device(card, record, own, draw_everything(card.counters))
+    return _Published(
+        record, replace_struct(device, capacity=vfio_capacity(gpu, vfio), allow_multiple_allocations=False)
+    )
 
 
 def _parts(card: _Card) -> list[_Published]:
@@ -359,7 +377,7 @@ def _common_attributes(gpu: GpuFacts) -> dict[str, DeviceAttribute]:
         "architecture": _text(gpu.architecture),
         "cudaReady": DeviceAttribute(bool_=True),
         "drmReady": DeviceAttribute(bool_=False),  # no DRM nodes are given to containers
-        "vfioReady": DeviceAttribute(bool_=False),  # passthrough is not published
+        "vfioReady": DeviceAttribute(bool_=False),  # only the device for virtual machines is
         "cudaComputeCapability": DeviceAttribute(version=f"{major}.{minor}.0"),
         "cudaDriverVersion": DeviceAttribute(version=f"{cuda_major}.{cuda_minor}.0"),
         "driverVersion": DeviceAttribute(version=driver) if driver else None,

@@ -68,6 +68,7 @@ from nodedriver.reconciler import Reconciler, Rounds
 from nodedriver.resets import NvidiaSmiReset
 from nodedriver.timeslices import NvidiaSmi
 from nodedriver.vendors import find_plain_cards, has_nvidia_card
+from nodedriver.vfio import Roots, VfioPci, all_cards, as_served
 
 # Of one wait; all waits of one call of the kubelet together have what `deadline` says.
 LOCK_SECONDS = 10.0
@@ -127,22 +128,25 @@ def _run_driver(config: Config) -> None:
     placements = Placements(config.placements_file)
     with closing(_open_nvml(config, plain, placements.fill)) as gpus:
         locks = Locks(config.locks_dir, deadline=LOCK_SECONDS)
-        facts = _learnt(config, placements, gpus, locks)
-        minors = {gpu.pci_address: gpu.minor for gpu in facts}
+        known = all_cards(_learnt(config, placements, gpus, locks), config.cards_file, roots := _roots(config))
+        minors = {gpu.pci_address: gpu.minor for gpu in known}
         ranks = assign_ranks(config.ranks_file, [*minors, *(card.pci_address for card in plain)])
-        records = _building(config, (*facts, *plain), ranks, gpus, no_taints)(EVERY_FEATURE).records
-        specs = _claim_specs(config, gpus, minors, records)
-        hands = _hands(config, gpus, mps := MpsClient(config.mps_socket), specs)
+        records = _building(config, (*known, *plain), ranks, gpus, no_taints)(EVERY_FEATURE).records
+        specs = _claim_specs(config, gpus, vfio := VfioPci(roots, gpus), records)
+        hands = _hands(config, gpus, mps := MpsClient(config.mps_socket), specs, vfio)
         prepared = PreparedClaims(config.checkpoint_file, boot_id=_boot_id(config), locks=locks)
         unclean = _take_over(prepared, hands, specs)
+        facts = as_served(known, prepared.read().passed_through, roots)
         health = Health(config.driver_name, Policy.named(config.health_evicts), config.health_file, _boot_id(config))
         daemons = MpsWatch(mps.watch, prepared.read, health)
         ledger = Ledger(config.driver_name, config.maintenance_file, _boot_id(config))
         build = _building(config, (*facts, *plain), ranks, gpus, _taints(config.driver_name, unclean, health, ledger))
+        records = build(EVERY_FEATURE).records
         statuses, watch = _claim_statuses(config, cluster, prepared, gpus, health)
         publisher = Publisher(cluster, driver_name=config.driver_name, node_name=config.node_name)
         examine = Doctor(config, cluster, prepared.read).examine
-        sources = Sources(partial(_every, gpus, plain), prepared.read, lambda: publisher.published, records, examine)
+        every = partial(_every, config, gpus, plain)
+        sources = Sources(every, prepared.read, lambda: publisher.published, records, examine)
         cards = _card_objects(config, cluster, sources, (*facts, *plain))
         parts = Parts(
             cluster=cluster,
@@ -198,8 +202,13 @@ def _learnt(config: Config, placements: Placements, gpus: Nvml, locks: Locks) ->
         return facts
 
 
-def _every(gpus: Nvml, plain: tuple[PlainCardFacts, ...]) -> tuple[CardFacts, ...]:
-    return (*gpus.facts(), *plain)
+def _roots(config: Config) -> Roots:
+    return Roots(config.sys_root, config.proc_root)
+
+
+def _every(config: Config, gpus: Nvml, plain: tuple[PlainCardFacts, ...]) -> tuple[CardFacts, ...]:
+    """The cards of the moment, those that NVML does not see among them."""
+    return (*all_cards(gpus.facts(), config.cards_file, _roots(config)), *plain)
 
 
 def _held(statuses: StatusWriter, cards: PhysicalGpus, uids: Iterable[ClaimUID]) -> None:
@@ -222,11 +231,9 @@ def _listening(
     return listening(config.http_address, config.http_port, watched)
 
 
-def _claim_specs(
-    config: Config, gpus: Nvml, minors: Mapping[PciAddress, int], records: Mapping[str, DeviceRecord]
-) -> ClaimSpecs:
+def _claim_specs(config: Config, gpus: Nvml, vfio: VfioPci, records: Mapping[str, DeviceRecord]) -> ClaimSpecs:
     metadata = MetadataFiles(config.driver_name, config.metadata_dir, records, enabled=config.device_metadata)
-    return ClaimSpecs(config.driver_name, _node_paths(config), gpus, minors, metadata)
+    return ClaimSpecs(config.driver_name, _node_paths(config), gpus, vfio, metadata)
 
 
 def _open_nvml(config: Config, plain: Collection[PlainCardFacts], fill: Callable[[GpuFacts], GpuFacts]) -> Nvml:
@@ -254,10 +261,10 @@ def _plan_rules(config: Config) -> PlanRules:
     )
 
 
-def _hands(config: Config, gpus: Nvml, mps: MpsClient, specs: ClaimSpecs) -> Hands:
+def _hands(config: Config, gpus: Nvml, mps: MpsClient, specs: ClaimSpecs, vfio: VfioPci) -> Hands:
     times = NvidiaSmi(config.driver_root)
     keep = config.mig_mode == "keep"
-    return Hands(Tools(gpus=gpus, mps=mps, time_slices=times, specs=specs, keep_mig_mode=keep))
+    return Hands(Tools(gpus=gpus, mps=mps, time_slices=times, vfio=vfio, specs=specs, keep_mig_mode=keep))
 
 
 def _building(

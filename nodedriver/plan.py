@@ -16,10 +16,11 @@ from dra.errors import InvalidQuantityError
 from dra.objects import DeviceAllocationConfiguration, DeviceRequestAllocationResult, ResourceClaim
 from dra.quantity import Format, Quantity, parse_quantity
 from nodedriver.configfields import DeviceConfigError, shown
-from nodedriver.deviceconfigs import ConfigRules, sharing_of
+from nodedriver.deviceconfigs import VFIO, ConfigRules, config_for, sharing_of
 from nodedriver.facts import DeviceType, Vendor
 from nodedriver.gpuconfig import MIB, GpuConfig, Interval, MpsLimits, Strategy, smallest
 from nodedriver.inventory import DeviceRecord
+from nodedriver.vfioconfig import VfioConfig
 
 WHOLE = 100  # percent
 POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"  # annotation of a claim of a template (resource/v1, types.go)
@@ -44,6 +45,7 @@ class PlannedDevice:
     """One device to prepare, or one share or some slots of it.
 
     `mps` None: no daemon, exclusive use (or none at all for admins). `interval` None: the card's time slice stays.
+    `vfio` of a card for a virtual machine.
     """
 
     device_request: str
@@ -56,6 +58,7 @@ class PlannedDevice:
     record: DeviceRecord
     mps: MpsLimits | None = None
     interval: Interval | None = None
+    vfio: VfioConfig | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +114,11 @@ def _plan_device(asked: _Asked, records: Mapping[str, DeviceRecord], rules: Plan
         )
     own = _Share(result, record, WHOLE)
     if result.admin_access:
-        return _planned(own, admin_access=True)
-    config = sharing_of(result, record.type, asked.configs, ConfigRules(rules.driver_name, nvidia=rules.nvidia_configs))
+        return _planned(own, admin_access=True, vfio=VfioConfig() if record.type is DeviceType.VFIO else None)
+    config_rules = ConfigRules(rules.driver_name, nvidia=rules.nvidia_configs)
+    if record.type is DeviceType.VFIO:
+        return _planned(own, vfio=config_for(VFIO, result, asked.configs, config_rules))
+    config = sharing_of(result, record.type, asked.configs, config_rules)
     if record.vendor is not Vendor.NVIDIA:
         _refuse_sharing(own, config)
         return _planned(own)

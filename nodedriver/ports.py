@@ -8,8 +8,9 @@ from enum import StrEnum
 from typing import Protocol
 
 from dra.names import ClaimUID
-from nodedriver.facts import ComputeMode, GpuFacts, GpuUUID, MigInstanceFacts, MigPlacement, PciAddress
+from nodedriver.facts import ComputeMode, DeviceNode, GpuFacts, GpuUUID, MigInstanceFacts, MigPlacement, PciAddress
 from nodedriver.gpuconfig import Interval
+from nodedriver.vfioconfig import VfioConfig
 
 
 class GpuError(Exception):
@@ -33,6 +34,9 @@ class Gpus(Protocol):
 
     def facts(self) -> tuple[GpuFacts, ...]:
         """Every GPU as it is now, ordered by PCI address."""
+
+    def persistence(self, gpu: PciAddress) -> bool:
+        """Whether persistence mode is on, in which the kernel module keeps the card open."""
 
     def state_of(self, gpu: PciAddress) -> CardState:
         """One GPU as it is now; the others are not looked at, so that one that hangs is nobody else's."""
@@ -97,7 +101,7 @@ class MigModes(Protocol):
         """Ask for MIG mode on or off. GpuError while GPU instances are on the card."""
 
     def let_go(self) -> AbstractContextManager[None]:
-        """Have no card open in this process; whoever calls NVML meanwhile waits."""
+        """Have no card open in this process; whoever calls NVML meanwhile waits. Afterwards NVML sees what is there."""
 
 
 class Resets(Protocol):
@@ -105,6 +109,22 @@ class Resets(Protocol):
 
     def reset(self, gpu: PciAddress) -> None:
         """Reset the card; what it does is lost. GpuError where that fails."""
+
+
+class Vfio(Protocol):
+    """Cards that virtual machines get. `nodedriver.vfio` is the real door. GpuError, and no others."""
+
+    def has(self, gpu: PciAddress) -> bool:
+        """Whether the card and all that must move with it are bound to VFIO drivers."""
+
+    def bind(self, gpu: PciAddress) -> None:
+        """Bind the card, which is out of MIG mode, to the module that passes it through."""
+
+    def give_back(self, gpu: PciAddress, *, persistence: bool) -> None:
+        """Bind it to the vendor's driver, in persistence mode if it was before."""
+
+    def nodes(self, gpu: PciAddress, config: VfioConfig) -> tuple[DeviceNode, ...]:
+        """What a container needs to open the card, which is bound."""
 
 
 class TimeSlices(Protocol):

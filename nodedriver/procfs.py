@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from nodedriver.facts import DeviceNode
+from nodedriver.facts import DeviceNode, PciAddress
 from nodedriver.ports import GpuError
 
 _NVIDIA_MAJOR = 195  # Documentation/admin-guide/devices.txt of Linux
@@ -29,6 +29,15 @@ def control_nodes(proc_root: Path) -> tuple[DeviceNode, ...]:
 def gpu_node(minor: int) -> DeviceNode:
     """The node of a GPU; MIG instances on it need it too."""
     return DeviceNode(f"/dev/nvidia{minor}", _NVIDIA_MAJOR, minor)
+
+
+def gpu_minor(proc_root: Path, gpu: PciAddress) -> int:
+    """The number of its node now: it may be another one after the card had another driver."""
+    information = proc_root / f"driver/nvidia/gpus/{gpu}/information"
+    match = re.search(r"^Device Minor:\s*(\d+)$", _read(information), re.MULTILINE)
+    if match is None:
+        raise GpuError(f"{information} has no line Device Minor: the NVIDIA driver is of a version that we do not know")
+    return int(match[1])
 
 
 def mig_nodes(proc_root: Path, gpu_minor: int, gpu_instance: int, compute_instance: int) -> tuple[DeviceNode, ...]:

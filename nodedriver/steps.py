@@ -34,6 +34,14 @@ class SettleMode:
 
 
 @dataclass(frozen=True, slots=True)
+class GiveBack:
+    """No virtual machine has the card any more: the vendor's driver has it, in persistence mode if it was before."""
+
+    gpu: PciAddress
+    persistence: bool
+
+
+@dataclass(frozen=True, slots=True)
 class MakeInstance:
     """The MIG instance of the claim's device of that index exists, and its UUID is known."""
 
@@ -99,7 +107,7 @@ class RemoveSpec:
 
 
 type Step = (
-    EnterMode | SettleMode | MakeInstance | RemoveInstance | SetComputeMode | SetTimeSlice
+    EnterMode | SettleMode | GiveBack | MakeInstance | RemoveInstance | SetComputeMode | SetTimeSlice
     | RunDaemon | EndClients | StopDaemon | WriteSpec | RemoveSpec
 )  # fmt: skip
 
@@ -122,6 +130,7 @@ def undo_of(claim: PreparedClaim, others: Others) -> tuple[Step, ...]:
         *(step for index, device in devices for step in _undo_daemon(index, device, others)),
         *(step for _, device in devices for step in _undo_settings(device, others)),
         *(step for _, device in devices for step in _undo_instance(device, others)),
+        *(GiveBack(device.gpu, device.persistence) for _, device in devices if device.bound),
         *(SettleMode(gpu) for gpu in sorted(_left_by(claim, others))),
         RemoveSpec(),
     )

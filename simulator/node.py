@@ -1,8 +1,8 @@
 """`python -m simulator.node --root DIR [--scenario NAME] driver|mpsd <flags>`: the driver on stand-in GPUs.
 
-Makes the machine under DIR when there is none, puts the silicon under pynvml, points the driver's roots into the tree,
-lets the process die where a test asks for it (`crash`), and then runs production code unchanged: `nodedriver.mpsd`, or
-`nodedriver.main` with its subcommand.
+Makes the machine under DIR when there is none, puts the silicon under pynvml and sysfs, points the driver's roots into
+the tree, lets the process die where a test asks for it (`crash`), and then runs production code unchanged:
+`nodedriver.mpsd`, or `nodedriver.main` with its subcommand.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from nodedriver.main import main as run_driver
 from nodedriver.mpsd.__main__ import main as run_mpsd
 from simulator import crash
-from simulator.silicon import nvml
+from simulator.silicon import nvml, sysfs
 from simulator.silicon.fleet import initialise
 from simulator.silicon.state import State
 from simulator.silicon.tree import Tree
@@ -31,6 +31,7 @@ def main(arguments: Sequence[str]) -> int:
     tree = machine(own.root.absolute(), own.scenario)
     if State(tree.state).read().gpus:  # without a card of NVIDIA's there is no NVML either
         nvml.install(tree.state)
+    sysfs.answer(tree)
     crash.install(tree.root)
     if rest[:1] == ["mpsd"]:
         return run_mpsd([*roots(tree), *rest[1:]])

@@ -26,6 +26,10 @@ WAIT_MS = 1000  # of one wait for events, so that a stop is noticed
 LOOK_SECONDS = 60.0  # between two looks at every card
 
 
+# A look at a card; None of one that another driver has, so that there is nothing to see.
+type Looking = Callable[[PciAddress], CardLook | None]
+
+
 class Events(Protocol):
     """The errors of the cards as they happen; GpuError where NVML can't tell."""
 
@@ -70,9 +74,7 @@ class Health:
 class Monitor:
     """The thread. `changed` is called after each change, to publish."""
 
-    def __init__(
-        self, health: Health, events: Events, look: Callable[[PciAddress], CardLook], changed: Callable[[], None]
-    ) -> None:
+    def __init__(self, health: Health, events: Events, look: Looking, changed: Callable[[], None]) -> None:
         self._health = health
         self._events = events
         self._look = look
@@ -101,7 +103,8 @@ class Monitor:
 
         def step(ailments: Ailments) -> Ailments:
             for gpu in self._gpus:
-                ailments = ailments.after_look(gpu, self._look(gpu), _now())
+                seen = self._look(gpu)
+                ailments = ailments if seen is None else ailments.after_look(gpu, seen, _now())
             for ailment in unmonitored:
                 ailments = ailments.having(ailment)
             return ailments

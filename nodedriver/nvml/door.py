@@ -1,8 +1,8 @@
 """What the driver holds of NVML: one session for the life of the process. Fulfils `nodedriver.ports.Gpus`.
 
 What is asked of a card is asked in that card's own thread, one thing after another, with a deadline (`patience`);
-between processes the caller's file locks keep the order. Cards are looked up anew for each question, since a reset ends
-the session and all handles with it.
+between processes the caller's file locks keep the order. Cards are looked up anew for each question, since a reset,
+and another driver for a card, end the session and all handles with it.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from pathlib import Path
 import pynvml
 import structlog
 
+from nodedriver import sysfs
 from nodedriver.facts import ComputeMode, GpuFacts, GpuProcess, MigInstanceFacts, MigPlacement, PciAddress
 from nodedriver.health.ailments import CardLook
 from nodedriver.nvml import cards, links, mig
-from nodedriver.nvml.calls import Card, ProfileBook, ask
+from nodedriver.nvml.calls import ABSENT, Card, ProfileBook, ask
 from nodedriver.nvml.events import EventSet, look
 from nodedriver.nvml.patience import SECONDS, Patience
 from nodedriver.nvml.processes import processes
@@ -103,16 +104,20 @@ class Nvml:
         """What of it a prepare has to know (see `Gpus`)."""
         return self._on(gpu, cards.state)
 
-    def look(self, gpu: PciAddress) -> CardLook:
-        """Whether the card answers, what it asks for, and which instances are on it."""
+    def look(self, gpu: PciAddress) -> CardLook | None:
+        """Whether the card answers, what it asks for, and which instances are on it; None of one that is away."""
         try:
-            return self._on(gpu, look)
+            return None if self.is_away(gpu) else self._on(gpu, look)
         except GpuError:
-            return CardLook(answers=False)
+            return None if self.is_away(gpu) else CardLook(answers=False)
+
+    def is_away(self, gpu: PciAddress) -> bool:
+        """Whether another driver has it, or none, so that NVML can't see it. One that fell off the bus is lost."""
+        return sysfs.driver(self._sys_root, gpu) not in (None, sysfs.NVIDIA)
 
     def events(self, gpus: Iterable[PciAddress]) -> EventSet:
         """Begin to hear of the critical errors of these cards."""
-        return EventSet(gpus, self._on)
+        return EventSet(gpus, self._on, self.is_away)
 
     def processes(self, gpu: PciAddress) -> tuple[GpuProcess, ...]:
         """Compute and graphics processes on the card, and clients of MPS. GpuError where it does not answer."""
@@ -146,6 +151,16 @@ class Nvml:
         """Set the compute mode of a whole GPU."""
         self._on(gpu, lambda card: card.ask(pynvml.nvmlDeviceSetComputeMode, card.handle, int(mode)))
 
+    def persistence(self, gpu: PciAddress) -> bool:
+        """Whether persistence mode is on; a card without it has it off."""
+        ask_mode = pynvml.nvmlDeviceGetPersistenceMode
+        return bool(self._on(gpu, lambda card: card.ask_unless(ABSENT, ask_mode, card.handle)))
+
+    def set_persistence(self, gpu: PciAddress, *, on: bool) -> None:
+        """Switch persistence mode; a card without it has nothing to switch."""
+        switch = pynvml.nvmlDeviceSetPersistenceMode
+        self._on(gpu, lambda card: card.ask_unless(ABSENT, switch, card.handle, int(on)))
+
     def use_of(self, gpu: PciAddress) -> CardUse:
         """How the card is used (see `MigModes`)."""
         return self._on(gpu, mig.use_of)
@@ -161,7 +176,7 @@ class Nvml:
             with SESSION.away():
                 yield
         except pynvml.NVMLError as error:
-            raise GpuError(f"NVML did not come back after a reset: {error}. Start the node driver again.") from error
+            raise GpuError(f"NVML did not come back: {error}. Start the node driver again.") from error
 
     def _on[T](self, gpu: PciAddress, work: Callable[[Card], T]) -> T:
         """Do it in the thread of that card, which is looked up first, and in one session."""

@@ -36,8 +36,9 @@ _WHOLE_CARD = 0xFFFFFFFF
 class EventSet:
     """The critical XIDs of the cards that could be registered."""
 
-    def __init__(self, gpus: Iterable[PciAddress], on: OnCard) -> None:
-        """Register each card, in its own thread; `unmonitored` are those that can't be."""
+    def __init__(self, gpus: Iterable[PciAddress], on: OnCard, is_away: Callable[[PciAddress], bool]) -> None:
+        """Register each card, in its own thread; `unmonitored` are those that can't be, but for those that are away."""
+        self._is_away = is_away
         self._gpus = tuple(gpus)
         self._on = on
         self._begin()
@@ -45,7 +46,7 @@ class EventSet:
     def wait(self, milliseconds: int) -> CardEvent | None:
         """The next one; None when the time is over, or nothing can be heard. NvmlError where NVML can't wait.
 
-        After a reset of any card the set is a new one, and what happened meanwhile is not heard.
+        When the session began anew the set is a new one, and what happened meanwhile is not heard.
         """
         if self._session != SESSION.number:
             self._begin()
@@ -75,7 +76,7 @@ class EventSet:
         while self._session != SESSION.number:
             self._session = SESSION.number
             self._set = _made_set()
-            self.unmonitored = tuple(gpu for gpu in self._gpus if not self._register(gpu))
+            self.unmonitored = tuple(gpu for gpu in self._gpus if not self._is_away(gpu) and not self._register(gpu))
 
     def _register(self, gpu: PciAddress) -> bool:
         if self._set is None:

@@ -1,4 +1,5 @@
-"""The NVML session of this process, which has to be let go for the reset of a card: NVML keeps every card open.
+"""The NVML session of this process, which has to be let go for the reset of a card or another driver for it: NVML
+keeps every card open, and sees only those that were there when the session began.
 
 Whoever calls NVML uses the session; `away` waits until nobody does, ends it, and begins it anew. Handles of cards,
 instances and event sets die with it, so a sequence of calls that keeps one uses the session as a whole (`in_session`).

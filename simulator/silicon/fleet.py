@@ -38,6 +38,11 @@ Block devices:
 """
 
 _KERNEL = "6.8.0-45-generic"
+_ALIASES = """# Aliases extracted from modules themselves.
+alias pci:v000010DEd*sv*sd*bc03sc02i00* nvidia
+alias vfio_pci:v000010DEd00002342sv*sd*bc*sc*i* nvgrace_gpu_vfio_pci
+alias vfio_pci:v*d*sv*sd*bc*sc*i* vfio_pci
+"""
 _LIBRARY_NAMES = (
     "libcuda",
     "libcudadebugger",
@@ -150,22 +155,15 @@ def _write_proc(tree: Tree, silicon: Silicon) -> None:
     _write(tree.proc / "devices", _PROC_DEVICES)
     _write(tree.proc / "sys/kernel/random/boot_id", f"{uuid.uuid4()}\n")
     _write(tree.proc / "sys/kernel/osrelease", f"{_KERNEL}\n")
+    _write(tree.proc / "1/root/lib/modules" / _KERNEL / "modules.alias", _ALIASES)
     _write(nvidia / "version", f"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {version}  Release Build\n")
     _write(nvidia / "params", "ModifyDeviceFiles: 1\nDeviceFileUID: 0\nDeviceFileGID: 0\nDeviceFileMode: 438\n")
     for gpu in silicon.gpus:
-        _write(nvidia / "gpus" / gpu.pci_address / "information", _information(gpu, version))
+        pci.tell_in_proc(tree.proc, gpu, version)
         (nvidia / "capabilities" / f"gpu{gpu.minor}" / "mig").mkdir(parents=True)
     _write(nvidia / "capabilities/mig/config", capability_text(1))
     _write(nvidia / "capabilities/mig/monitor", capability_text(2))
     _write(tree.proc / "driver/nvidia-caps/mig-minors", _mig_minors())
-
-
-def _information(gpu: Gpu, driver_version: str) -> str:
-    return (
-        f"Model: \t\t {gpu.product}\nIRQ:   \t\t 18\nGPU UUID: \t {gpu.uuid}\nVideo BIOS: \t 96.00.74.00.01\n"
-        f"Bus Type: \t PCIe\nDMA Size: \t 52 bits\nDMA Mask: \t 0xfffffffffffff\nBus Location: \t {gpu.pci_address}\n"
-        f"Device Minor: \t {gpu.minor}\nGPU Firmware: \t {driver_version}\nGPU Excluded:\t No\n"
-    )
 
 
 def _mig_minors() -> str:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from simulator.silicon import pointers
 from simulator.silicon.hardware import ComputeInstance, Gpu, GpuInstance, NvmlReturn
+from simulator.silicon.pci import NVIDIA
 from simulator.silicon.rules import Refused
 from simulator.silicon.state import State
 from simulator.silicon.tree import Tree
@@ -118,6 +119,11 @@ class Session:
                 while self._open_nodes:
                     os.close(self._open_nodes.pop())
 
+    def cards(self) -> tuple[Gpu, ...]:
+        """What NVML sees: the cards that NVIDIA's driver has, numbered without a gap."""
+        seen = (gpu for gpu in self.state.read().gpus if gpu.driver == NVIDIA)
+        return tuple(replace(gpu, index=index) for index, gpu in enumerate(seen))
+
     def handle(self, key: Key) -> int:
         """The handle of a thing: the same each time within a session."""
         with self._lock:
@@ -139,7 +145,7 @@ class Session:
         """The PCI address of the card that a call is about; "" when it is about none, or about an unknown one."""
         if function in _BY_WORDS and args:
             wanted = _BY_WORDS[function](args[0])
-            return next((gpu.pci_address for gpu in self.state.read().gpus if wanted(gpu)), "")
+            return next((gpu.pci_address for gpu in self.cards() if wanted(gpu)), "")
         key = self._keys.get(pointers.handle_value(args[0])) if args and pointers.is_handle(args[0]) else None
         return key.pci_address if key else ""
 
@@ -151,7 +157,7 @@ class Session:
         return self.gpu_at(key.pci_address)
 
     def gpu_at(self, pci_address: str) -> Gpu:
-        for gpu in self.state.read().gpus:
+        for gpu in self.cards():
             if gpu.pci_address == pci_address:
                 if gpu.lost:
                     raise Refused(NvmlReturn.GPU_IS_LOST)
@@ -190,7 +196,7 @@ class Session:
 
 
 def _open_nodes(state: State) -> list[int]:
-    nodes = [Tree(state.path.parent).gpu_node(gpu.minor) for gpu in state.read().gpus if not gpu.lost]
+    nodes = [Tree(state.path.parent).gpu_node(gpu.minor) for gpu in state.read().gpus if gpu.driver == NVIDIA]
     return [os.open(node, os.O_RDONLY) for node in nodes if node.exists()]
 
 

@@ -100,6 +100,7 @@ class Gpu:
     `recovery_action` is nvmlGpuRecoveryAction (0: none); a `lost` card has fallen off the bus and answers nothing; one
     that `resets_to_switch` its MIG mode asks for a reset although its model does not. `profiles_need_mig_mode`: its
     driver refuses to tell of profiles and placements while MIG mode is off.
+    `driver` is who has it in sysfs, "" for nobody: NVML sees those of NVIDIA's driver only.
     """
 
     pci_address: str
@@ -125,6 +126,7 @@ class Gpu:
     lost: bool = False
     resets_to_switch: bool = False
     profiles_need_mig_mode: bool = False
+    driver: str = "nvidia"
     created: int = 0
     gpu_instances: tuple[GpuInstance, ...] = ()
     processes: tuple[Process, ...] = ()
@@ -198,7 +200,8 @@ class Injection:
 class Silicon:
     """All that a machine's GPUs and driver know. `cuda_version` is major x 1000 + minor x 10, as NVML gives it.
 
-    `missing` are the functions of NVML that this driver is too old for.
+    `missing` are the functions of NVML that this driver is too old for. `sysfs_read`: how many bytes of each of sysfs'
+    `bind` and `unbind` were acted on.
     """
 
     driver_version: str
@@ -208,3 +211,4 @@ class Silicon:
     mps_daemons: tuple[MpsDaemon, ...] = ()
     injections: tuple[Injection, ...] = ()
     events: tuple[Event, ...] = ()
+    sysfs_read: dict[str, int] = field(default_factory=dict)

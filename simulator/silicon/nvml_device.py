@@ -21,7 +21,7 @@ _TOPOLOGY_SYSTEM = 50
 
 
 def _count(session: Session, count: Any) -> None:
-    pointers.put(count, len(session.state.read().gpus))
+    pointers.put(count, len(session.cards()))
 
 
 def _handle_by_index(session: Session, index: Any, device: Any) -> None:
@@ -30,7 +30,7 @@ def _handle_by_index(session: Session, index: Any, device: Any) -> None:
 
 def _handle_by_uuid(session: Session, uuid: Any, device: Any) -> None:
     wanted = pointers.text(uuid)
-    for gpu in session.state.read().gpus:
+    for gpu in session.cards():
         for gi in gpu.gpu_instances:
             for ci in gi.compute_instances:
                 if ci.uuid == wanted:
@@ -44,7 +44,7 @@ def _handle_by_pci_bus_id(session: Session, bus_id: Any, device: Any) -> None:
 
 
 def _put_gpu(session: Session, device: Any, wanted: Callable[[Gpu], bool], otherwise: NvmlReturn) -> None:
-    gpu = next((gpu for gpu in session.state.read().gpus if wanted(gpu)), None)
+    gpu = next((gpu for gpu in session.cards() if wanted(gpu)), None)
     if gpu is None:
         raise Refused(otherwise)
     pointers.put_handle(device, session.handle(GpuKey(gpu.pci_address)))

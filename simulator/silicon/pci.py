@@ -1,15 +1,19 @@
-"""A card in sysfs: its folder under sys/devices, the links from sys/bus/pci, its bridge and its driver.
+"""A card in sysfs: its folder under sys/devices, the links from sys/bus/pci, its bridge and its driver; and its entry
+in /proc.
 
-Format: Documentation/ABI/testing/sysfs-bus-pci of Linux. Knows no state: binding changes these files alone.
+Format: Documentation/ABI/testing/sysfs-bus-pci of Linux. Knows no state: `sysfs.py` says when what is bound.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 from simulator.silicon.hardware import MIB, Gpu
 
+NVIDIA = "nvidia"
+_VFIO_MAJOR, _VFIO_DEVICE_MAJOR = 241, 511  # given out when the modules are loaded; they differ by machine
 _BRIDGE = {"vendor": "0x8086", "device": "0x352a", "class": "0x060400", "numa_node": "-1"}
 # IORESOURCE_MEM | IORESOURCE_MEM_64 | IORESOURCE_PREFETCH | IORESOURCE_SIZEALIGN
 _BAR_FLAGS = 0x14220C
@@ -20,15 +24,87 @@ def write_device(sys_root: Path, gpu: Gpu) -> None:
     """Write one card and the bridge it sits behind: devices/<root>/<bridge>/<card>, as `readlink` shows it."""
     bridge_address = f"{gpu.pcie_root.removeprefix('pci')}:00.0"
     bridge = sys_root / "devices" / gpu.pcie_root / bridge_address
-    card = bridge / gpu.pci_address
     _write_files(bridge, _BRIDGE)
-    _write_files(card, _files(gpu))
     _link(sys_root / "bus/pci/devices" / bridge_address, bridge)
-    _link(sys_root / "bus/pci/devices" / gpu.pci_address, card)
-    _link(card / "driver", sys_root / "bus/pci/drivers/nvidia")
-    _link(sys_root / "bus/pci/drivers/nvidia" / gpu.pci_address, card)
-    _link(card / "iommu_group", sys_root / "kernel/iommu_groups" / str(gpu.index))
-    _link(sys_root / "kernel/iommu_groups" / str(gpu.index) / "devices" / gpu.pci_address, card)
+    add_function(sys_root, gpu, gpu.pci_address, _files(gpu), NVIDIA)
+
+
+def add_function(sys_root: Path, gpu: Gpu, address: str, files: dict[str, str], driver: str) -> None:
+    """Write a PCI function that sits beside the card and in its IOMMU group; the card itself is one."""
+    folder = sys_root / "devices" / gpu.pcie_root / f"{gpu.pcie_root.removeprefix('pci')}:00.0" / address
+    _write_files(folder, files)
+    _link(sys_root / "bus/pci/devices" / address, folder)
+    _link(folder / "iommu_group", sys_root / "kernel/iommu_groups" / str(gpu.index))
+    _link(sys_root / "kernel/iommu_groups" / str(gpu.index) / "devices" / address, folder)
+    load_module(sys_root, driver)
+    bind(sys_root, address, driver)
+
+
+def load_module(sys_root: Path, driver: str) -> None:
+    """Make the driver's folder, with the files that bind and unbind."""
+    folder = sys_root / "bus/pci/drivers" / driver
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in (folder / "bind", folder / "unbind", sys_root / "bus/pci/drivers_probe"):
+        file.touch()
+
+
+def load_vfio(sys_root: Path) -> None:
+    """Load vfio-pci, with the interfaces of both kinds."""
+    load_module(sys_root, "vfio-pci")
+    _write_files(sys_root / "class/misc/vfio", {"dev": "10:196"})
+    _write_files(sys_root / "class/misc/iommu", {"dev": "10:122"})
+
+
+def driver_of(sys_root: Path, address: str) -> str:
+    """Who has the function; "" for nobody, or no such function."""
+    link = sys_root / "bus/pci/devices" / address / "driver"
+    return link.readlink().name if link.is_symlink() else ""
+
+
+def override_of(sys_root: Path, address: str) -> str:
+    """The only driver that may have the function; "" for any."""
+    lines = (sys_root / "bus/pci/devices" / address / "driver_override").read_text().splitlines()
+    return "" if lines[-1] == "(null)" else lines[-1]
+
+
+def bind(sys_root: Path, address: str, driver: str) -> None:
+    """Give the function to the driver; with a VFIO driver come its nodes."""
+    folder = (sys_root / "bus/pci/devices" / address).resolve()
+    _link(folder / "driver", sys_root / "bus/pci/drivers" / driver)
+    _link(sys_root / "bus/pci/drivers" / driver / address, folder)
+    _write_files(folder, {"uevent": f"DRIVER={driver}\nPCI_SLOT_NAME={address}"})
+    if "vfio" in driver:
+        group = (folder / "iommu_group").resolve().name
+        _write_files(sys_root / "class/vfio" / group, {"dev": f"{_VFIO_MAJOR}:{group}"})
+        _write_files(sys_root / "class/vfio-dev" / f"vfio{group}", {"dev": f"{_VFIO_DEVICE_MAJOR}:{group}"})
+        (folder / "vfio-dev" / f"vfio{group}").mkdir(parents=True)
+
+
+def unbind(sys_root: Path, address: str) -> None:
+    """Take the function from its driver."""
+    folder = (sys_root / "bus/pci/devices" / address).resolve()
+    (sys_root / "bus/pci/drivers" / driver_of(sys_root, address) / address).unlink()
+    (folder / "driver").unlink()
+    _write_files(folder, {"uevent": f"PCI_SLOT_NAME={address}"})
+    shutil.rmtree(folder / "vfio-dev", ignore_errors=True)
+
+
+def tell_in_proc(proc_root: Path, gpu: Gpu, driver_version: str | None) -> None:
+    """What NVIDIA's driver says of a card in /proc; nothing (None) of one that it does not have."""
+    folder = proc_root / "driver/nvidia/gpus" / gpu.pci_address
+    if driver_version is None:
+        shutil.rmtree(folder, ignore_errors=True)
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "information").write_text(_information(gpu, driver_version))
+
+
+def _information(gpu: Gpu, driver_version: str) -> str:
+    return (
+        f"Model: \t\t {gpu.product}\nIRQ:   \t\t 18\nGPU UUID: \t {gpu.uuid}\nVideo BIOS: \t 96.00.74.00.01\n"
+        f"Bus Type: \t PCIe\nDMA Size: \t 52 bits\nDMA Mask: \t 0xfffffffffffff\nBus Location: \t {gpu.pci_address}\n"
+        f"Device Minor: \t {gpu.minor}\nGPU Firmware: \t {driver_version}\nGPU Excluded:\t No\n"
+    )
 
 
 def _files(gpu: Gpu) -> dict[str, str]:

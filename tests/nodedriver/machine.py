@@ -33,7 +33,9 @@ from nodedriver.ports import Mps
 from nodedriver.prepared import PreparedClaims
 from nodedriver.reconciler import Reconciler
 from nodedriver.timeslices import NvidiaSmi
+from nodedriver.vfio import Roots, VfioPci, all_cards, as_served
 from simulator.silicon import nvml as silicon_nvml
+from simulator.silicon import sysfs
 from simulator.silicon.fleet import initialise
 from simulator.silicon.hardware import Gpu
 from simulator.silicon.state import State
@@ -85,6 +87,7 @@ class Machine:
         self.plugin_dir.mkdir()
         self._supervisor: subprocess.Popen[bytes] | None = None
         silicon_nvml.install(self.tree.state)
+        sysfs.answer(self.tree)
         self.gpus = Nvml(library=None, sys_root=self.tree.sys, patience=patience)
         self.mps: Mps = MpsClient(self.plugin_dir / "mps" / "mpsd.sock")
         self.wished: list[ClaimUID] = []
@@ -94,8 +97,9 @@ class Machine:
         """The driver as a process that starts now would have it, without the kubelet's sockets."""
         boot_id = (self.tree.proc / "sys/kernel/random/boot_id").read_text().strip()
         locks = Locks(self.plugin_dir / "locks", deadline=10)
-        facts = self.gpus.facts()
-        ranks = {gpu.pci_address: rank for rank, gpu in enumerate(facts)}
+        roots = Roots(self.tree.sys, self.tree.proc)
+        known = all_cards(self.gpus.facts(), self.plugin_dir / "cards.json", roots)
+        ranks = {gpu.pci_address: rank for rank, gpu in enumerate(known)}
         paths = NodePaths(
             cdi_dir=self.cdi_dir,
             proc_root=self.tree.proc,
@@ -104,17 +108,21 @@ class Machine:
             driver_root=self.tree.driver,
             host_driver_root=self.tree.driver,
         )
-        records = take_inventory(InventoryRules(DRIVER, 10), facts, ranks).records
+        records = take_inventory(InventoryRules(DRIVER, 10), known, ranks).records
         metadata = MetadataFiles(DRIVER, self.plugin_dir / "dra-device-metadata", records, enabled=False)
-        specs = ClaimSpecs(DRIVER, paths, self.gpus, {gpu.pci_address: gpu.minor for gpu in facts}, metadata)
+        vfio = VfioPci(roots, self.gpus)
+        specs = ClaimSpecs(DRIVER, paths, self.gpus, vfio, metadata)
         times = NvidiaSmi(self.tree.driver)
-        tools = Tools(gpus=self.gpus, mps=self.mps, time_slices=times, specs=specs, keep_mig_mode=keep_mig_mode)
+        tools = Tools(
+            gpus=self.gpus, mps=self.mps, time_slices=times, vfio=vfio, specs=specs, keep_mig_mode=keep_mig_mode
+        )
         hands = Hands(tools)
         self.prepared = PreparedClaims(self.plugin_dir / "checkpoint.json", boot_id=boot_id, locks=locks)
         self.opened = self.prepared.open(specs.noted().values(), hands.look_for_unclean)
+        facts = as_served(known, self.prepared.read().passed_through, roots)
         parts = Parts(
             cluster=KubeClient.from_environment(str(self.folder / "kubeconfig")),
-            records=records,
+            records=take_inventory(InventoryRules(DRIVER, 10), facts, ranks).records,
             rules=PlanRules(driver_name=DRIVER, pool=NODE, mps_reserve=512 * 2**20),
             locks=locks,
             prepared=self.prepared,

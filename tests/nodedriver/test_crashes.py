@@ -12,6 +12,7 @@ import grpc
 import pytest
 
 from dra.objects import ResourceClaim
+from simulator.silicon import pci
 from tests.nodedriver.claims import allocated, given, given_slots, mps, of_claim, of_class, time_slicing
 from tests.nodedriver.node import DriverNode
 
@@ -19,6 +20,7 @@ pytestmark = pytest.mark.programs
 
 UID = "aaaaaaaa-0000-4000-8000-000000000000"
 MIG = "gpu-0-mig-3g40gb-4"
+VIRTUAL = "a card for a virtual machine"
 STRIDE = 1 if os.environ.get("PORTICO_FULL") else 3
 MODES: dict[str, ResourceClaim] = {
     "whole": allocated(given("gpu-0", 100), uid=UID),
@@ -28,11 +30,13 @@ MODES: dict[str, ResourceClaim] = {
     "slots": allocated(given_slots("gpu-0-timesliced", 2), uid=UID),
     "MIG": allocated(given(MIG, 100), uid=UID),
     "share of MIG": allocated(given(MIG, 50), uid=UID),
+    VIRTUAL: allocated(given("gpu-0-vfio"), uid=UID),
     "share beside a smaller one": allocated(given("gpu-0", 50), uid=UID),
     "two cards": allocated(given("gpu-1", 25, request="share"), given(MIG, 100, request="part"), uid=UID),
 }
 # The least that each verb has to do, so that a boundary that is lost in the code is seen here.
 LEAST = {
+    VIRTUAL: (5, 5),
     "share beside a smaller one": (6, 4),
     "whole": (5, 3),
     "MIG": (7, 4),
@@ -53,6 +57,12 @@ class Crashes:
         self.node = node
         self.asked = node.allocate(claim)
         self.wish, self.log = node.tree.root / "die-at", node.tree.root / "boundaries"
+
+    def load_vfio(self) -> None:
+        """Start the driver again on a machine whose cards can be passed through."""
+        self.node.terminate("driver")
+        pci.load_vfio(self.node.tree.sys)
+        self.node.start("driver")
 
     def prepare(self) -> Any:
         answer = self.node.prepare(self.asked)[UID]
@@ -85,6 +95,8 @@ def test_a_driver_that_dies_at_a_boundary_is_as_if_it_had_not(driver_node: Drive
     if beside := BESIDE.get(mode):
         assert not driver_node.prepare(driver_node.allocate(beside))[beside.metadata.uid].error
     crashes = Crashes(driver_node, MODES[mode])
+    if mode == VIRTUAL:
+        crashes.load_vfio()
     untouched = driver_node.everything()
     forward = crashes.boundaries_of(crashes.prepare)
     answer, prepared = crashes.prepare(), driver_node.everything()

@@ -16,6 +16,7 @@ import pytest
 from dra.names import ClaimRef
 from nodedriver.driver import Failed, Prepared, PrepareResult
 from nodedriver.facts import PciAddress
+from nodedriver.health.ailments import CardLook
 from simulator.silicon import nvml as silicon_nvml
 from simulator.silicon.hardware import Injection
 from tests.nodedriver import apiserver
@@ -100,7 +101,7 @@ class Hangs:
             wait_until(partial(self._answers, card), f"an answer of GPU {card}")
 
     def _answers(self, card: PciAddress) -> bool:
-        return self.machine.gpus.look(card).answers
+        return self.machine.gpus.look(card) != CardLook(answers=False)
 
     def blames(self, error: str, function: str, card: int) -> bool:
         name = function.removesuffix("_v2").removesuffix("_v3").removesuffix("V")

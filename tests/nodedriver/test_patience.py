@@ -10,6 +10,7 @@ import pytest
 
 from nodedriver.deadline import of_call, seconds_left
 from nodedriver.facts import ComputeMode, MigPlacement, PciAddress
+from nodedriver.health.ailments import CardLook
 from nodedriver.nvml import Nvml
 from nodedriver.nvml.patience import CardHangsError, Patience
 from nodedriver.ports import GpuError
@@ -121,11 +122,11 @@ def test_work_that_was_given_up_stops_before_its_next_call(cards: tuple[State, N
         gpus.create_mig(first, THREE_AT_4)
     with pytest.raises(CardHangsError, match=f"GPU {first}: {CREATE} still has not come back"):
         gpus.remove_mig(first, THREE_AT_4)
-    assert not gpus.look(first).answers
+    assert gpus.look(first) == CardLook(answers=False)
     gpus.set_compute_mode(second, ComputeMode.EXCLUSIVE_PROCESS)
     assert [facts.pci_address for facts in gpus.facts()] == [gpu.pci_address for gpu in state.read().gpus[1:]]
     state.heal()
-    wait_until(lambda: gpus.look(first).answers, "an answer of the first card")
+    wait_until(lambda: gpus.look(first) != CardLook(answers=False), "an answer of the first card")
     (instance,) = state.read().gpus[0].gpu_instances
     assert (instance.profile_id, instance.compute_instances) == (9, ())
     assert gpus.create_mig(first, THREE_AT_4).uuid
