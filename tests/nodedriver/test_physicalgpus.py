@@ -13,8 +13,10 @@ from nodedriver.doctor.findings import Finding, ok
 from nodedriver.facts import CardFacts, PciAddress
 from nodedriver.inventory import InventoryRules, take_inventory
 from nodedriver.physicalgpus import PhysicalGpus, Sources
+from tests.nodedriver import apiserver
 from tests.nodedriver.claims import DRIVER, NODE, allocated, given
-from tests.nodedriver.machine import Machine, wait_until
+from tests.nodedriver.machine import Machine, short_folder, wait_until
+from tests.nodedriver.madenode import MadeNode
 from tests.nodedriver.node import DriverNode
 
 pytestmark = pytest.mark.programs
@@ -86,6 +88,22 @@ def test_a_restart_writes_nothing_anew(driver_node: DriverNode) -> None:
     wait_until(lambda: "heldBy" in status(node, f"{CARDS}/{last}")["currentState"], "a change", SECONDS)
     after = {each["metadata"]["name"]: each["metadata"]["resourceVersion"] for each in node.store.under(CARDS)}
     assert {name for name in before if before[name] != after[name]} == {last}
+
+
+def test_an_agent_that_holds_a_card_shows_on_that_card() -> None:
+    with short_folder() as folder, apiserver.serve(folder / "kubeconfig") as store:
+        node = DriverNode(folder, store)
+        made = MadeNode(node.tree, folder)
+        made.process(300, "dcgm-exporter", files=["/dev/nvidia1"])
+        try:
+            node.start("driver", "--host-root", str(made.host))
+            await_all(node)
+            found = [{each["type"]: each for each in card["status"]["conditions"]} for card in store.under(CARDS)]
+        finally:
+            node.close()
+    told = {each["FreeOfAgents"]["status"] for number, each in enumerate(found) if number != 1}
+    assert (told, found[1]["FreeOfAgents"]["status"]) == ({"True"}, "False")
+    assert "dcgm-exporter (process 300)" in found[1]["FreeOfAgents"]["message"]
 
 
 def findings_about(gpu: PciAddress, _cards: tuple[CardFacts, ...]) -> tuple[Finding, ...]:
