@@ -4,13 +4,14 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help check pure test demo bench oracle lock go-builds packages
+.PHONY: help check pure test demo bench oracle lock go-builds packages gpu
 
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO_VENV := build/demo-venv
 NODE ?= 1
 FULL ?= 0
+GPU ?= 0
 DJANGO_TESTS := tests/portal tests/gpuinventory tests/claims
 PROPERTIES := tests/dra tests/claims tests/nodedriver tests/simulator
 LONG := tests/claims/test_manifests_corpus.py tests/cluster/test_corpus_fit.py tests/cluster/test_corpus_bytes.py tests/nodedriver/test_crashes.py tests/nodedriver/test_faults.py tests/nodedriver/test_hangs.py tests/nodedriver/test_walks.py
@@ -19,7 +20,7 @@ export PORTICO_NODE := $(NODE)
 
 help:
 	@echo "make demo    the portal on a simulated cluster with two real node drivers; prints one address (SCENARIO=mixed: another fleet, CLUSTER=real: a Kubernetes of its own, KUBECONFIG=file: a cluster of yours)"
-	@echo "make test    everything: installs and starts what the tests need (FULL=1: what takes longer too, NODE=0: no kubelet, SAMPLES=folder: objects to read)"
+	@echo "make test    everything: installs and starts what the tests need (FULL=1: what takes longer too, NODE=0: no kubelet, GPU=1: the contract with NVML on a real card too, SAMPLES=folder: objects to read)"
 	@echo "make check   the quick part of test: format, lint, types, import contracts, pure tests"
 	@echo "make oracle CASES=n SEED=s    our allocation and selectors against the scheduler's own libraries, on random cases"
 	@echo "make bench NAME=echo|cel|allocate|fleet|memory|resync|preview|demo|prepare|node    one benchmark, against a peer or a floor of the same run"
@@ -50,7 +51,11 @@ go-builds: $(VENV)/.installed
 	@scripts/check-go
 	$(BIN)/python -m tests.cluster.build --all
 
-test: packages go-builds check
+gpu: $(VENV)/.installed
+	@$(BIN)/python -m tests.realgpu
+	PORTICO_GPU=1 $(BIN)/python -m pytest -q tests/nodedriver/test_contract.py
+
+test: $(if $(filter 1,$(GPU)),gpu) packages go-builds check
 	$(BIN)/python -m pytest -m "$(SERVICES)" --durations=15
 	$(BIN)/python -m tests.services postgres -- $(BIN)/python -m pytest -q $(DJANGO_TESTS) -m "not (browser or programs)"
 	@if [ "$(FULL)" = 1 ]; then set -x; \
