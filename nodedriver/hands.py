@@ -20,7 +20,7 @@ from nodedriver.facts import ComputeMode, GpuFacts, PciAddress
 from nodedriver.gpuconfig import MpsLimits
 from nodedriver.holding import PreparedClaim, PreparedDevice, neighbours
 from nodedriver.plan import PlannedDevice
-from nodedriver.ports import GpuError, Gpus, Mps, MpsDaemonStatus, MpsError, TimeSlices, Vfio
+from nodedriver.ports import GpuError, Gpus, ModeRefusedError, Mps, MpsDaemonStatus, MpsError, TimeSlices, Vfio
 from nodedriver.prepared import PreparedClaims
 from nodedriver.sharing import daemon_spec
 from nodedriver.steps import (
@@ -79,6 +79,11 @@ class Hands:
         self._vfio = tools.vfio
         self._specs = tools.specs
         self._keep_mig_mode = tools.keep_mig_mode
+        self._mode_refused: Callable[[PciAddress], None] = lambda _gpu: None
+
+    def tell_of_refusals(self, mode_refused: Callable[[PciAddress], None]) -> None:
+        """Call that from now on for each card that did not change its mode when it should."""
+        self._mode_refused = mode_refused
 
     def entries(self, uid: ClaimUID, planned: Iterable[PlannedDevice]) -> tuple[PreparedDevice, ...]:
         """These devices as the checkpoint will know them, as far as that does not depend on the hardware."""
@@ -156,12 +161,10 @@ class Hands:
 
     def _do_on_card(self, step: OnCard) -> None:
         match step:
-            case EnterMode(gpu, CardMode.MIG):
-                self._gpus.enter_mig(gpu)
             case EnterMode(gpu, CardMode.VFIO):
                 self._pass_through(gpu)
-            case EnterMode(gpu, _):
-                self._gpus.leave_mig(gpu)
+            case EnterMode(gpu, mode):
+                self._enter(gpu, mode)
             case GiveBack(gpu, persistence):
                 self._vfio.give_back(gpu, persistence=persistence)
             case SettleMode(gpu):
@@ -185,6 +188,13 @@ class Hands:
             devices[step.index] = replace(devices[step.index], uuid=uuid)
             work.claim = replace(work.claim, devices=tuple(devices))
             work.save(work.claim)
+
+    def _enter(self, gpu: PciAddress, mode: CardMode) -> None:
+        try:
+            (self._gpus.enter_mig if mode is CardMode.MIG else self._gpus.leave_mig)(gpu)
+        except ModeRefusedError:
+            self._mode_refused(gpu)
+            raise
 
     def _settle(self, gpu: PciAddress) -> None:
         """Out of MIG mode, if the card is empty and policy says so; what still holds it keeps nobody from working."""

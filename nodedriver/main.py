@@ -131,7 +131,7 @@ def _run_driver(config: Config) -> None:
         known = all_cards(_learnt(config, placements, gpus, locks), config.cards_file, roots := _roots(config))
         minors = {gpu.pci_address: gpu.minor for gpu in known}
         ranks = assign_ranks(config.ranks_file, [*minors, *(card.pci_address for card in plain)])
-        records = _building(config, (*known, *plain), ranks, gpus, no_taints)(EVERY_FEATURE).records
+        records = _building(config, (*known, *plain), ranks, tuple, no_taints)(EVERY_FEATURE).records
         specs = _claim_specs(config, gpus, vfio := VfioPci(roots, gpus), records)
         hands = _hands(config, gpus, mps := MpsClient(config.mps_socket), specs, vfio)
         prepared = PreparedClaims(config.checkpoint_file, boot_id=_boot_id(config), locks=locks)
@@ -139,8 +139,9 @@ def _run_driver(config: Config) -> None:
         facts = as_served(known, prepared.read().passed_through, roots)
         health = Health(config.driver_name, Policy.named(config.health_evicts), config.health_file, _boot_id(config))
         daemons = MpsWatch(mps.watch, prepared.read, health)
-        ledger = Ledger(config.driver_name, config.maintenance_file, _boot_id(config))
-        build = _building(config, (*facts, *plain), ranks, gpus, _taints(config.driver_name, unclean, health, ledger))
+        ledger = _ledger(config, locks, hands)
+        now = partial(with_present_modes, gpus, ledger.stubborn)
+        build = _building(config, (*facts, *plain), ranks, now, _taints(config.driver_name, unclean, health, ledger))
         records = build(EVERY_FEATURE).records
         statuses, watch = _claim_statuses(config, cluster, prepared, gpus, health)
         publisher = Publisher(cluster, driver_name=config.driver_name, node_name=config.node_name)
@@ -160,8 +161,7 @@ def _run_driver(config: Config) -> None:
             failed=statuses.failed,
         )
         endpoints = Endpoints(config.driver_name, config.dra_socket, config.registration_socket)
-        looks = _in_turn(Reconciler(parts, specs).look, publisher.reconsider)
-        rounds = Rounds(looks, seconds=LOOK_SECONDS)
+        rounds = Rounds(_in_turn(Reconciler(parts, specs).look, publisher.reconsider), seconds=LOOK_SECONDS)
         awaited = AwaitedClaims(cluster, Naming(config.driver_name, config.node_name), records)
         published = _published(publisher, awaited.noting(build))
         with _running(statuses, rounds, watch), published as publish, _running(cards):
@@ -268,13 +268,22 @@ def _hands(config: Config, gpus: Nvml, mps: MpsClient, specs: ClaimSpecs, vfio: 
 
 
 def _building(
-    config: Config, cards: Iterable[CardFacts], ranks: Mapping[PciAddress, int], gpus: Nvml, taints: TaintsOf
+    config: Config,
+    cards: Iterable[CardFacts],
+    ranks: Mapping[PciAddress, int],
+    now: Callable[[Iterable[CardFacts]], tuple[CardFacts, ...]],
+    taints: TaintsOf,
 ) -> Build:
-    """What makes the inventory of the moment."""
+    """What makes the inventory of the moment; `now` makes the cards what they are then."""
     rules = InventoryRules(config.driver_name, config.time_slices)
-    return lambda features: take_inventory(
-        rules, with_present_modes(cards, gpus), ranks, taints=taints, features=features
-    )
+    return lambda features: take_inventory(rules, now(cards), ranks, taints=taints, features=features)
+
+
+def _ledger(config: Config, locks: Locks, hands: Hands) -> Ledger:
+    """The ledger of resets, in which hands mark cards that did not change their mode."""
+    ledger = Ledger(config.driver_name, config.maintenance_file, _boot_id(config), locks)
+    hands.tell_of_refusals(ledger.mark)
+    return ledger
 
 
 def _workshop(config: Config, gpus: Nvml, prepared: PreparedClaims, minors: dict[PciAddress, int]) -> Workshop:

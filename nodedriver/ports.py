@@ -17,6 +17,10 @@ class GpuError(Exception):
     """The hardware or NVML said no. The text names the GPU, the call and NVML's reason."""
 
 
+class ModeRefusedError(GpuError):
+    """A card that should change its MIG mode when idle did not: somebody has it, or it asks for a reset."""
+
+
 class MpsError(Exception):
     """The MPS supervisor, or a control daemon of its, said no or did not answer in time."""
 

@@ -26,11 +26,12 @@ from nodedriver.maintenance.deciding import Kept, Rules, Seen, decide, say
 from nodedriver.maintenance.following import AwaitedClaims
 from nodedriver.maintenance.ledger import Ledger
 from nodedriver.maintenance.workshop import Workshop
-from nodedriver.ports import GpuError
+from nodedriver.ports import GpuError, ModeAnswer
 
 _log = structlog.get_logger()
 _BUSY_SECONDS = 1.0  # between two looks at a card that changes its mode
 _IDLE_SECONDS = 10.0  # and at one that failed to
+_UNSEEN = "a client that NVML does not name"
 _ERRORS = (GpuError, OSError, CheckpointError, LockTimeoutError)
 
 
@@ -42,6 +43,7 @@ class Maintenance:
         self._ledger = ledger
         self._workshop = workshop
         self._rules = Rules(claims.naming.driver_name, wait)
+        self._stubborn = ledger.stubborn()
         self._said: dict[tuple[str, str, str | None], Awaited] = {}
         self._woken = threading.Event()
         self._stopping = threading.Event()
@@ -78,6 +80,7 @@ class Maintenance:
 
     def _look(self) -> bool:
         """Take a step on each card that needs one; whether claims wait for any."""
+        self._publish_if_stubborn()
         found = self._claims.now()
         if found is None:
             return False
@@ -88,6 +91,13 @@ class Maintenance:
         for gpu in sorted(waiting | kept.keys()):
             self._attend(gpu, awaited, kept.get(gpu))
         return bool(waiting)
+
+    def _publish_if_stubborn(self) -> None:
+        """Prepare may have met a card that does not change its mode: its devices are published anew."""
+        stubborn = self._ledger.stubborn()
+        if stubborn != self._stubborn:
+            self._stubborn = stubborn
+            self._publish()
 
     def _as_said(self, each: Awaited) -> Awaited:
         """With what was written a moment ago, whose echo the watch may not have brought yet."""
@@ -125,14 +135,16 @@ class Maintenance:
 
     def _switch(self, gpu: PciAddress, mine: Sequence[Awaited], kept: Kept) -> tuple[Seen, Kept | None]:
         """A try. Where somebody unseen holds the card it was none, and they are waited for."""
-        held, why = "", ""
+        answer, why = None, ""
         try:
-            held = self._workshop.switch(gpu, kept.target)
+            answer = self._workshop.switch(gpu, kept.target)
         except GpuError as error:
             why = str(error)
         seen = self._workshop.look(gpu, kept.target)
-        if held:
-            seen, kept = replace(seen, obstacles=(held,)), replace(kept, tries=kept.tries - 1)
+        if answer is ModeAnswer.IN_USE:
+            seen, kept = replace(seen, obstacles=(_UNSEEN,)), replace(kept, tries=kept.tries - 1)
+        if answer is ModeAnswer.DONE:
+            self._ledger.unmark(gpu)
         after = replace(kept, why=why) if why else decide(seen, mine, kept, self._rules, datetime.now(UTC)).kept
         self._workshop.take_back(gpu, seen)
         self._keep(gpu, kept, after)

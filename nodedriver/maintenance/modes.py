@@ -1,29 +1,32 @@
-"""The cards with the MIG mode that they are in at this moment: what is published follows it, whoever changed it."""
+"""The cards as they are at this moment: what is published follows their MIG mode, whoever changed it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from typing import TypeGuard
 
 import structlog
 
-from nodedriver.facts import CardFacts, GpuFacts, MigModeChange
+from nodedriver.facts import CardFacts, GpuFacts, MigModeChange, PciAddress
 from nodedriver.ports import GpuError, MigModes
 
 _log = structlog.get_logger()
 
 
-def with_present_modes(cards: Iterable[CardFacts], modes: MigModes) -> tuple[CardFacts, ...]:
-    """The same cards; only those are asked whose mode decides what they can serve."""
-    return tuple(_with_mode(card, modes) if _is_asked(card) else card for card in cards)
+def with_present_modes(
+    modes: MigModes, stubborn: Callable[[], AbstractSet[PciAddress]], cards: Iterable[CardFacts]
+) -> tuple[CardFacts, ...]:
+    """These cards; those that need a reset for another mode, `stubborn` ones among them, with the mode of now."""
+    known = stubborn()
+    return tuple(_present(card, modes, known) if isinstance(card, GpuFacts) else card for card in cards)
 
 
-def _is_asked(card: CardFacts) -> TypeGuard[GpuFacts]:
-    return isinstance(card, GpuFacts) and card.mig_mode_change is MigModeChange.NEEDS_RESET
-
-
-def _with_mode(card: GpuFacts, modes: MigModes) -> GpuFacts:
+def _present(card: GpuFacts, modes: MigModes, stubborn: AbstractSet[PciAddress]) -> GpuFacts:
+    if card.mig_mode_change is MigModeChange.WHEN_IDLE and card.pci_address in stubborn:
+        card = replace(card, mig_mode_change=MigModeChange.NEEDS_RESET)
+    if card.mig_mode_change is not MigModeChange.NEEDS_RESET:
+        return card
     try:
         return replace(card, mig_enabled=modes.use_of(card.pci_address).mig_enabled)
     except GpuError as error:

@@ -20,7 +20,6 @@ from nodedriver.ports import CardUse, GpuError, MigModes, ModeAnswer, Resets
 from nodedriver.prepared import PreparedClaims
 
 _log = structlog.get_logger()
-_UNSEEN = "a client that NVML does not name"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +45,8 @@ class Workshop:
         self.minors[gpu] = use.minor
         return Seen(_mode(mig=use.mig_enabled), _mode(mig=use.mig_pending), tuple(self._obstacles(gpu, use)))
 
-    def switch(self, gpu: PciAddress, target: CardMode) -> str:
-        """Bring the card into that mode; who holds it, where that can't be done before they leave, else "".
+    def switch(self, gpu: PciAddress, target: CardMode) -> ModeAnswer:
+        """Bring the card into that mode, by a reset if it asks for one. In use: not before others leave it.
 
         GpuError where the reset failed, or came to nothing. The wish for the mode then stays with the card until it is
         taken back.
@@ -55,7 +54,7 @@ class Workshop:
         boundary(gpu, "wish for the other mode")
         answer = self.modes.wish_mig(gpu, enabled=target is CardMode.MIG)
         if answer is ModeAnswer.IN_USE:
-            return _UNSEEN
+            return answer
         if answer is ModeAnswer.RESET_REQUIRED:
             boundary(gpu, "reset")
             with self.modes.let_go():
@@ -64,7 +63,7 @@ class Workshop:
         if self.look(gpu, target).mode is not target:
             raise GpuError(f"GPU {gpu}: it was reset and is not in mode {target}: dmesg, lines with NVRM, says more")
         _log.info("card changed its mode", gpu=gpu, mode=target, answer=answer)
-        return ""
+        return answer
 
     def take_back(self, gpu: PciAddress, seen: Seen) -> None:
         """Wish for nothing but the mode that the card is in."""

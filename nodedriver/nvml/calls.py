@@ -11,7 +11,7 @@ import pynvml
 from nodedriver.facts import PciAddress
 from nodedriver.nvml.patience import about_to_call
 from nodedriver.nvml.session import SESSION
-from nodedriver.ports import GpuError
+from nodedriver.ports import GpuError, ModeRefusedError
 
 type Handle = Any  # pynvml's opaque pointers; they never leave this package
 
@@ -39,6 +39,10 @@ class NvmlError(GpuError):
     def __init__(self, subject: str, call: str, code: int, reason: str) -> None:
         super().__init__(f"{subject}: {call} answered {reason!r} ({code}). {_NEXT_STEPS.get(code, _NEXT_OTHERWISE)}")
         self.code = code
+
+
+class NvmlModeRefusedError(NvmlError, ModeRefusedError):
+    """The same, where a card did not change its MIG mode."""
 
 
 def ask(subject: str, function: Callable[..., Any], *args: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import pynvml
 
 from nodedriver.facts import MigInstanceFacts, MigModeChange, MigPlacement, MigUUID
-from nodedriver.nvml.calls import ABSENT, GONE, Card, Handle, NvmlError
+from nodedriver.nvml.calls import ABSENT, GONE, Card, Handle, NvmlError, NvmlModeRefusedError
 from nodedriver.ports import CardUse, GpuError, ModeAnswer
 
 _ANSWERS = {
@@ -57,7 +57,8 @@ def set_mode(card: Card, *, enabled: bool) -> None:
     status = int(card.ask(pynvml.nvmlDeviceSetMigMode, card.handle, int(enabled)))
     if status != pynvml.NVML_SUCCESS:
         card.ask(pynvml.nvmlDeviceSetMigMode, card.handle, int(not enabled))
-        raise NvmlError(f"GPU {card.address}", f"nvmlDeviceSetMigMode({wanted})", status, _why(card, status))
+        refused = NvmlModeRefusedError if status in _ANSWERS else NvmlError
+        raise refused(f"GPU {card.address}", f"nvmlDeviceSetMigMode({wanted})", status, _why(card, status))
 
 
 def use_of(card: Card) -> CardUse:

@@ -26,6 +26,7 @@ from nodedriver.facts import (
 )
 from nodedriver.holding import ClaimState, PreparedClaim, PreparedDevice
 from nodedriver.inventory import InventoryRules, TaintsOf, no_taints, take_inventory
+from nodedriver.locks import Locks
 from nodedriver.maintenance.deciding import Kept, Phase
 from nodedriver.maintenance.ledger import Ledger
 from tests.nodedriver.gpus import card
@@ -133,7 +134,7 @@ def test_the_mode_is_what_the_kernel_and_nvml_say(driver: str, mig: bool, mode: 
 @pytest.mark.parametrize(("phase", "mode"), [(Phase.WORKING, "Maintenance"), (Phase.FAILED, "Whole")])
 def test_a_card_that_is_being_reset_is_in_maintenance(tmp_path: Path, phase: Phase, mode: str) -> None:
     gpu = card("A100-40GB")
-    ledger = Ledger(DRIVER, tmp_path / "maintenance.json", "boot")
+    ledger = Ledger(DRIVER, tmp_path / "maintenance.json", "boot", Locks(tmp_path, deadline=1))
     kept = Kept(gpu=gpu.pci_address, target=CardMode.WHOLE, since="2026-07-01T00:00:00Z", phase=phase)
     ledger.keep(gpu.pci_address, kept)
     assert status_of(view(gpu, taints=ledger.taints), gpu).current_state.mode == mode

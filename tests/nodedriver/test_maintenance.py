@@ -8,8 +8,9 @@ import pytest
 from msgspec.structs import replace as replace_struct
 
 from simulator.silicon import rules
-from simulator.silicon.hardware import Injection, NvmlReturn
+from simulator.silicon.hardware import Injection, NvmlReturn, Process, ProcessKind
 from simulator.silicon.smi import RESET
+from simulator.silicon.state import start_time
 from tests.nodedriver import apiserver
 from tests.nodedriver.ampere import FAILED, MIG, READY, AmpereNode, waiting
 from tests.nodedriver.claims import allocated, given
@@ -38,6 +39,20 @@ def impatient(ampere: AmpereNode) -> AmpereNode:
     ampere.terminate("driver")
     ampere.start("driver", "--reset-wait", "1")
     return ampere
+
+
+@pytest.fixture
+def hopper() -> Iterator[AmpereNode]:
+    """Eight H100, which change their mode when idle; the first one asks for a reset all the same."""
+    with short_folder() as folder, apiserver.serve(folder / "kubeconfig") as store:
+        made = AmpereNode(folder, store)
+        first = made.state.read().gpus[0].pci_address
+        made.state.change_gpu(first, lambda gpu: (replace(gpu, resets_to_switch=True), None))
+        try:
+            made.start("driver")
+            yield made
+        finally:
+            made.close()
 
 
 def test_devices_of_the_other_mode_are_published_with_binding_conditions(ampere: AmpereNode) -> None:
@@ -201,3 +216,33 @@ def test_a_driver_that_dies_at_any_step_is_gone_on_with(ampere: AmpereNode) -> N
         ampere.await_condition(last)
         assert ampere.modes() == (mig, mig), passed[:number]
         wait_until(lambda: ampere.taints(MIG) == [] == ampere.taints("gpu-0"), "the end of the taints", 60)
+
+
+def test_a_card_that_asked_for_a_reset_although_it_should_not_is_waited_for_from_then_on(hopper: AmpereNode) -> None:
+    assert "bindingConditions" not in hopper.device(MIG)
+    refused = hopper.allocate(allocated(given(MIG, 100), name="unlucky", uid=A))
+    assert "GPU requires reset" in hopper.prepare(refused)[A].error
+    wait_until(lambda: "bindingConditions" in hopper.device(MIG), "the binding condition", 60)
+    assert "bindingConditions" not in hopper.device("gpu-1-mig-3g40gb-4")
+
+    hopper.submit(waiting(MIG, "part", B))
+    hopper.await_condition("part")
+    assert hopper.modes() == (True, True)
+    assert not hopper.prepare(hopper.allocate(waiting(MIG, "part", B)))[B].error
+    assert hopper.device("gpu-0")["bindingConditions"] == [READY]
+
+
+def test_a_card_that_was_only_in_use_is_as_the_others_once_it_changed_its_mode(hopper: AmpereNode) -> None:
+    card = hopper.state.read().gpus[0]
+    busy = Process(pid=os.getpid(), started=start_time(os.getpid()) or 0, uid=0, kind=ProcessKind.COMPUTE)
+    hopper.state.change_gpu(
+        card.pci_address, lambda gpu: (replace(gpu, resets_to_switch=False, processes=(busy,)), None)
+    )
+    assert "In use by another client" in hopper.prepare(hopper.allocate(allocated(given(MIG, 100), uid=A)))[A].error
+    wait_until(lambda: "bindingConditions" in hopper.device(MIG), "the binding condition", 60)
+
+    hopper.submit(waiting(MIG, "part", B))
+    assert f"held by process {os.getpid()}" in hopper.await_condition("part", status="False")["message"]
+    hopper.state.change_gpu(card.pci_address, lambda gpu: (replace(gpu, processes=()), None))
+    hopper.await_condition("part")
+    wait_until(lambda: "bindingConditions" not in hopper.device("gpu-0"), "the end of the binding condition", 60)
