@@ -190,7 +190,9 @@ def test_the_door_makes_finds_and_removes_an_instance(bench: Bench) -> None:
     folder = bench.proc / f"driver/nvidia/capabilities/gpu{bench.facts().minor}/mig/gi{made.gpu_instance_id}"
     for access in (folder / "access", folder / f"ci{made.compute_instance_id}" / "access"):
         assert access.read_text().startswith("DeviceFileMinor: ")
-    assert bench.gpus.look(bench.address).placements == {last}
+    look = bench.gpus.look(bench.address)
+    assert look
+    assert look.placements == {last}
     with pytest.raises(GpuError, match="can't be used whole: 1 GPU instances are on it"):
         bench.gpus.leave_mig(bench.address)
     bench.gpus.remove_mig(bench.address, last)
