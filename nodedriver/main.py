@@ -50,7 +50,7 @@ from nodedriver.kubelet.probing import kubelet_side
 from nodedriver.kubelet.server import Endpoints, RegistrationRefusedError, serve
 from nodedriver.lastseen import LastSeen
 from nodedriver.locks import Locks, LockTimeoutError
-from nodedriver.maintenance import AwaitedClaims, Ledger, Maintenance, Naming, Workshop, with_present_modes
+from nodedriver.maintenance import AwaitedClaims, Ledger, Maintenance, Naming, Present, Workshop, with_present_modes
 from nodedriver.metadatafiles import MetadataFiles
 from nodedriver.mps import MpsClient
 from nodedriver.mpswatch import MpsWatch
@@ -268,11 +268,7 @@ def _hands(config: Config, gpus: Nvml, mps: MpsClient, specs: ClaimSpecs, vfio: 
 
 
 def _building(
-    config: Config,
-    cards: Iterable[CardFacts],
-    ranks: Mapping[PciAddress, int],
-    now: Callable[[Iterable[CardFacts]], tuple[CardFacts, ...]],
-    taints: TaintsOf,
+    config: Config, cards: Iterable[CardFacts], ranks: Mapping[PciAddress, int], now: Present, taints: TaintsOf
 ) -> Build:
     """What makes the inventory of the moment; `now` makes the cards what they are then."""
     rules = InventoryRules(config.driver_name, config.time_slices)
@@ -280,7 +276,6 @@ def _building(
 
 
 def _ledger(config: Config, locks: Locks, hands: Hands) -> Ledger:
-    """The ledger of resets, in which hands mark cards that did not change their mode."""
     ledger = Ledger(config.driver_name, config.maintenance_file, _boot_id(config), locks)
     hands.tell_of_refusals(ledger.mark)
     return ledger

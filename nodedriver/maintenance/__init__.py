@@ -9,7 +9,7 @@ from nodedriver.maintenance.awaited import Naming
 from nodedriver.maintenance.flow import Maintenance
 from nodedriver.maintenance.following import AwaitedClaims
 from nodedriver.maintenance.ledger import Ledger
-from nodedriver.maintenance.modes import with_present_modes
+from nodedriver.maintenance.modes import Present, with_present_modes
 from nodedriver.maintenance.workshop import Workshop
 
-__all__ = ["AwaitedClaims", "Ledger", "Maintenance", "Naming", "Workshop", "with_present_modes"]
+__all__ = ["AwaitedClaims", "Ledger", "Maintenance", "Naming", "Present", "Workshop", "with_present_modes"]

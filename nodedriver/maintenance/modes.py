@@ -11,6 +11,8 @@ import structlog
 from nodedriver.facts import CardFacts, GpuFacts, MigModeChange, PciAddress
 from nodedriver.ports import GpuError, MigModes
 
+type Present = Callable[[Iterable[CardFacts]], tuple[CardFacts, ...]]  # makes cards what they are at this moment
+
 _log = structlog.get_logger()
 
 
