@@ -126,7 +126,7 @@ def _capabilities(card: CardFacts) -> PhysicalGPUCapabilities:
             product_name=card.product_name,
             memory=_bytes(card.memory) if card.memory else None,
             mig_mode_change="Impossible",
-            vfio=card.surroundings.has_iommu_group,
+            vfio=False,  # published and prepared as a whole card only
         )
     major, minor = card.compute_capability
     return PhysicalGPUCapabilities(
@@ -137,7 +137,7 @@ def _capabilities(card: CardFacts) -> PhysicalGPUCapabilities:
         memory=_bytes(card.memory),
         mig_mode_change=_CHANGES[card.mig_mode_change],
         mig_profiles=tuple(_profile(profile) for profile in card.profiles),
-        vfio=card.surroundings.has_iommu_group,
+        vfio=card.vfio is not None,
     )
 
 

@@ -103,7 +103,6 @@ class CardSurroundings:
     """
 
     kernel_driver: str = ""
-    has_iommu_group: bool = False
     drm_card: str = ""
     drm_render: str = ""
     nearest_nic: PciAddress | None = None

@@ -1,4 +1,4 @@
-"""What sysfs tells around a card: the kernel driver that has it, its IOMMU group, DRM nodes and the nearest NIC.
+"""What sysfs tells around a card: the kernel driver that has it, DRM nodes and the nearest NIC.
 
 Reads only, under a root that is a setting. Formats: Documentation/ABI/testing/sysfs-bus-pci of Linux; classes: PCI Code
 and ID Assignment Specification (02: network controller).
@@ -32,7 +32,6 @@ def surroundings(sys_root: Path, gpu: PciAddress) -> CardSurroundings:
     nic, link = nearest_nic(sys_root, gpu)
     return CardSurroundings(
         kernel_driver=(card / "driver").resolve().name if (card / "driver").exists() else "",
-        has_iommu_group=(card / "iommu_group").exists(),
         drm_card=_first(card / "drm", "card"),
         drm_render=_first(card / "drm", "renderD"),
         nearest_nic=nic,

@@ -17,6 +17,7 @@ from dra.mig.profiles import MODELS
 from nodedriver import sysfs
 from nodedriver.facts import ComputeMode, GpuFacts, GpuUUID, MigModeChange, PciAddress
 from nodedriver.files import write_atomically
+from nodedriver.surroundings import surroundings
 from nodedriver.vfio import iommu
 from nodedriver.vfio.iommu import Roots
 
@@ -34,7 +35,7 @@ def all_cards(seen: Iterable[GpuFacts], path: Path, roots: Roots) -> tuple[GpuFa
     here = {gpu.pci_address: gpu for gpu in seen}
     known = {gpu.pci_address: gpu for gpu in _read(path)} | {each: _lasting(gpu) for each, gpu in here.items()}
     _keep(path, known)
-    away = {each: known.get(each) or _from_sysfs(each, roots.sys) for each in _passed_through(roots.sys)}
+    away = {each: _away(known.get(each), each, roots.sys) for each in _passed_through(roots.sys)}
     every = away | here
     return tuple(replace(every[each], vfio=iommu.facts(roots, each)) for each in sorted(every))
 
@@ -45,6 +46,14 @@ def as_served(cards: Iterable[GpuFacts], held: Collection[PciAddress], roots: Ro
         replace(gpu, only_vfio=gpu.pci_address not in held and iommu.is_passed_through(roots.sys, gpu.pci_address))
         for gpu in cards
     )
+
+
+def _away(known: GpuFacts | None, gpu: PciAddress, sys_root: Path) -> GpuFacts:
+    """A card that a VFIO driver has, as it is known; what stands around it is told as before, so that slices stay."""
+    if known is None:
+        return _from_sysfs(gpu, sys_root)
+    driver = surroundings(sys_root, gpu).kernel_driver
+    return replace(known, surroundings=replace(known.surroundings, kernel_driver=driver))
 
 
 def _lasting(gpu: GpuFacts) -> GpuFacts:
@@ -87,6 +96,7 @@ def _from_sysfs(address: PciAddress, sys_root: Path) -> GpuFacts:
         compute_mode=ComputeMode.DEFAULT,
         profiles=(),
         instances=(),
+        surroundings=surroundings(sys_root, address),
     )
 
 

@@ -23,6 +23,7 @@ from nodedriver.facts import (
     PcieLink,
     PlainCardFacts,
     Vendor,
+    VfioFacts,
 )
 from nodedriver.holding import ClaimState, PreparedClaim, PreparedDevice
 from nodedriver.inventory import InventoryRules, TaintsOf, no_taints, take_inventory
@@ -85,14 +86,14 @@ def test_capabilities_of_an_h100() -> None:
 
 def test_topology() -> None:
     near = CardSurroundings(
-        has_iommu_group=True,
         drm_card="card1",
         drm_render="renderD128",
         nearest_nic=PciAddress("0000:19:00.0"),
         nearest_nic_link=PcieLink.SAME_SWITCH,
         nvlink_clique=PciAddress("0000:18:00.0"),
     )
-    gpu = replace(card(), surroundings=near)
+    vfio = VfioFacts(vendor_id="0x10de", device_id="0x2330", addressable_memory=2**37, iommufd=True)
+    gpu = replace(card(), surroundings=near, vfio=vfio)
     told = status_of(view(gpu), gpu)
     assert told.capabilities.vfio is True
     topology = told.topology

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,9 +11,11 @@ import pytest
 
 from dra.kube.client import KubeClient
 from nodedriver.doctor.findings import Finding, ok
-from nodedriver.facts import CardFacts, PciAddress
+from nodedriver.facts import CardFacts, GpuFacts, PciAddress
 from nodedriver.inventory import InventoryRules, take_inventory
 from nodedriver.physicalgpus import PhysicalGpus, Sources
+from nodedriver.vfio import Roots, all_cards
+from simulator.silicon import pci
 from tests.nodedriver import apiserver
 from tests.nodedriver.claims import DRIVER, NODE, allocated, given
 from tests.nodedriver.machine import Machine, short_folder, wait_until
@@ -113,13 +116,17 @@ def findings_about(gpu: PciAddress, _cards: tuple[CardFacts, ...]) -> tuple[Find
 @pytest.fixture
 def keeper(machine: Machine) -> PhysicalGpus:
     """In this process, so that each look is the test's own."""
-    facts = machine.gpus.facts()
+    return keeper_of(machine, machine.gpus.facts)
+
+
+def keeper_of(machine: Machine, cards: Callable[[], tuple[GpuFacts, ...]]) -> PhysicalGpus:
+    facts = cards()
     ranks = {gpu.pci_address: rank for rank, gpu in enumerate(facts)}
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE, "uid": "node-uid"}}
     machine.store.put(f"/api/v1/nodes/{NODE}", node, "ADDED")
     inventory = take_inventory(InventoryRules(DRIVER), facts, ranks)
     doctor = partial(findings_about, PciAddress("0000:1b:00.0"))
-    sources = Sources(machine.gpus.facts, machine.prepared.read, lambda: inventory.slices, inventory.records, doctor)
+    sources = Sources(cards, machine.prepared.read, lambda: inventory.slices, inventory.records, doctor)
     client = KubeClient.of_node(str(machine.folder / "kubeconfig"))
     made = PhysicalGpus(client, sources, facts, driver_name=DRIVER, node_name=NODE)
     made.look()
@@ -163,6 +170,30 @@ def test_the_mode_follows_the_hardware_at_the_next_look(machine: Machine, keeper
     keeper.keep()
     state = machine.store.objects[FIRST]["status"]["currentState"]
     assert (state["mode"], state["migInstances"]) == ("MIG", ["3g.40gb@4"])
+
+
+def test_a_card_that_a_virtual_machine_has_stays_visible(machine: Machine) -> None:
+    pci.load_vfio(machine.tree.sys)
+    machine.driver = machine.make_driver()
+    roots = Roots(machine.tree.sys, machine.tree.proc)
+    keeper = keeper_of(machine, lambda: all_cards(machine.gpus.facts(), machine.plugin_dir / "cards.json", roots))
+    before = machine.store.objects[FIRST]["status"]
+    assert before["capabilities"]["vfio"] is True
+    ref = machine.allocate(allocated(given("gpu-0-vfio"), uid=A))
+    machine.driver.prepare(ref)
+    keeper.look()
+    keeper.keep()
+    told = machine.store.objects[FIRST]["status"]
+    state = told["currentState"]
+    assert (state["mode"], state["kernelDriver"], state["uuid"]) == (
+        "VFIO", "vfio-pci", before["currentState"]["uuid"],
+    )  # fmt: skip
+    assert state["heldBy"][0]["devices"] == ["gpu-0-vfio"]
+    assert (told["capabilities"], told["published"]) == (before["capabilities"], before["published"])
+    machine.driver.unprepare(ref)
+    keeper.look()
+    keeper.keep()
+    assert machine.store.objects[FIRST]["status"]["currentState"] == before["currentState"]
 
 
 def test_a_card_that_went_stays_while_it_is_held_and_goes_then(machine: Machine, keeper: PhysicalGpus) -> None:

@@ -1,4 +1,4 @@
-"""What is around a card, by made sysfs trees: kernel driver, IOMMU group, DRM nodes, nearest NIC; NVLink cliques."""
+"""What is around a card, by made sysfs trees: kernel driver, DRM nodes, nearest NIC; NVLink cliques."""
 
 from __future__ import annotations
 
@@ -82,15 +82,14 @@ def test_a_virtual_function_and_a_device_of_another_class_are_no_nic(tmp_path: P
     assert nearest_nic(tmp_path, gpu) == (None, None)
 
 
-def test_kernel_driver_iommu_group_and_drm_nodes(tmp_path: Path) -> None:
+def test_kernel_driver_and_drm_nodes(tmp_path: Path) -> None:
     card = plug_in(tmp_path, SWITCH)
     for name in ("drm/card10", "drm/card2", "drm/renderD130", "drm/controlD66"):
         (card / name).mkdir(parents=True)
-    for name, to in (("driver", "bus/pci/drivers/nvidia"), ("iommu_group", "kernel/iommu_groups/7")):
-        (tmp_path / to).mkdir(parents=True)
-        (card / name).symlink_to(tmp_path / to)
+    (tmp_path / "bus/pci/drivers/nvidia").mkdir(parents=True)
+    (card / "driver").symlink_to(tmp_path / "bus/pci/drivers/nvidia")
     assert surroundings(tmp_path, CARD) == CardSurroundings(
-        kernel_driver="nvidia", has_iommu_group=True, drm_card="card2", drm_render="renderD130"
+        kernel_driver="nvidia", drm_card="card2", drm_render="renderD130"
     )
 
 
