@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -154,10 +155,15 @@ class ClaimSpecs:
         ids = instance.gpu_instance_id, instance.compute_instance_id
         return (gpu_node(minor), *mig_nodes(self._paths.proc_root, minor, *ids))
 
-    def _driver_files(self) -> list[Mount]:
-        root, on_host = self._paths.driver_root, self._paths.host_driver_root
-        found = [path.relative_to(root) for path in container_files(root)]
-        return [Mount(host_path=str(on_host / path), container_path=f"/{path}") for path in found]
+    def _driver_files(self) -> tuple[Mount, ...]:
+        return _mounts(container_files(self._paths.driver_root), self._paths.driver_root, self._paths.host_driver_root)
+
+
+@lru_cache(maxsize=4)
+def _mounts(files: tuple[Path, ...], root: Path, on_host: Path) -> tuple[Mount, ...]:
+    """Files below the root as the node has them, at the same place in the container."""
+    below = [path.relative_to(root) for path in files]
+    return tuple(Mount(host_path=str(on_host / path), container_path=f"/{path}") for path in below)
 
 
 def _note(claim: PreparedClaim) -> str:

@@ -21,6 +21,8 @@ def link_nodes(dev_root: Path, nodes: Iterable[DeviceNode]) -> None:
     """Make the links that are missing; what is there already stays. Logged where it can't be done: containers start."""
     for node in nodes:
         link = dev_root / "char" / f"{node.major}:{node.minor}"
+        if link.is_symlink():
+            continue
         try:
             link.parent.mkdir(exist_ok=True)
             link.symlink_to(f"../{PurePosixPath(node.path).relative_to('/dev')}")
