@@ -12,19 +12,14 @@ from typing import Any
 
 import pytest
 
-from dra.kube import requests
 from dra.kube.client import KubeClient
-from dra.kube.errors import KubeError
-from dra.kube.port import list_all
-from dra.objects import DeviceTaint, ResourceSlice, decode
+from dra.objects import DeviceTaint
 from nodedriver.facts import GpuFacts, MigPlacement, PciAddress
 from nodedriver.inventory import Inventory, InventoryRules, ServerFeatures, taint_of_unclean, take_inventory
 from nodedriver.publisher import Publisher
 from nodedriver.serverfeatures import detect_features
-from tests.cluster.access import Access
 from tests.cluster.chart import ServiceAccounts, apply_roles
-from tests.cluster.cluster import ADMIN, Cluster
-from tests.cluster.controlplane import HOST, free_ports
+from tests.cluster.cluster import Cluster
 from tests.cluster.waiting import wait_until
 from tests.nodedriver.gpus import card
 
@@ -319,44 +314,3 @@ def test_a_new_node_of_the_same_name_gets_slices_of_its_own(
 def test_a_current_server_has_every_feature(cluster: Cluster, accounts: ServiceAccounts, own_node: str) -> None:
     assert detect_features(driver_client(cluster, accounts), DRIVER, NODE) == ServerFeatures()
     assert slices(cluster) == []
-
-
-@pytest.fixture
-def older_client(cluster: Cluster) -> Iterator[KubeClient]:
-    """An API server that behaves as 1.34 does, on data of its own beside the cluster's."""
-    (port,) = free_ports(1)
-    command = [
-        *cluster._plane.command("kube-apiserver"),
-        f"--secure-port={port}", "--etcd-prefix=/older", "--emulated-version=1.34",
-        f"--audit-log-path={cluster.folder / 'older-audit.log'}",
-    ]  # fmt: skip
-    server = cluster.processes.start("kube-apiserver-older", command)
-    admin = cluster.access(ADMIN)
-    access = Access(HOST, port, cluster.ca, admin.user, admin.credential)
-    kubeconfig = cluster.folder / "older.json"
-    kubeconfig.write_text(access.kubeconfig())
-    client = KubeClient.from_environment(str(kubeconfig))
-    server.wait_ready(lambda: is_ready(client), 60.0)
-    yield client
-    server.stop(grace=2.0)
-
-
-def is_ready(client: KubeClient) -> bool:
-    try:
-        return client.send(requests.Request("GET", "/readyz")) == b"ok"
-    except KubeError:
-        return False
-
-
-def test_an_older_server_is_given_whole_cards_alone(older_client: KubeClient) -> None:
-    older_client.send(
-        requests.create(requests.NODES, b'{"apiVersion":"v1","kind":"Node","metadata":{"name":"publisher-node"}}')
-    )
-    features = detect_features(older_client, DRIVER, NODE)
-    assert not features.shares
-    assert not features.counters
-    Publisher(older_client, driver_name=DRIVER, node_name=NODE).publish(content())
-
-    found = [decode(i, ResourceSlice) for page in list_all(older_client, requests.RESOURCE_SLICES) for i in page.items]
-    assert [d.name for s in found for d in s.spec.devices] == [f"gpu-{i}" for i in range(8)]
-    assert not any(d.allow_multiple_allocations or d.consumes_counters for s in found for d in s.spec.devices)
