@@ -13,6 +13,7 @@ from nodedriver.holding import ClaimState, PreparedClaim, PreparedDevice
 from nodedriver.steps import (
     EndClients,
     EnterMode,
+    GiveBack,
     MakeInstance,
     RemoveInstance,
     RemoveSpec,
@@ -26,6 +27,7 @@ from nodedriver.steps import (
     steps_of,
     undo_of,
 )
+from nodedriver.vfioconfig import VfioConfig
 
 CARD, OTHER = PciAddress("0000:17:00.0"), PciAddress("0000:2a:00.0")
 AT_4 = MigPlacement(9, 4, 4)
@@ -46,6 +48,7 @@ WHOLE = device(uuid="GPU-1")
 PART = device(placement=AT_4, type=DeviceType.MIG, made_instance=True, uuid="MIG-1")
 SHARE = device(uuid="GPU-1", share=25, mps=QUARTER, exclusive_process=True)
 SHARED_PART = replace(PART, share=25, mps=QUARTER)
+VIRTUAL = device(uuid="u", type=DeviceType.VFIO, vfio=VfioConfig(), bound=True, persistence=True)
 LONG = device(uuid="GPU-1", interval=Interval.LONG)
 
 FORWARD: dict[str, tuple[PreparedClaim, tuple[PreparedClaim, ...], list[Step]]] = {
@@ -78,6 +81,7 @@ FORWARD: dict[str, tuple[PreparedClaim, tuple[PreparedClaim, ...], list[Step]]] 
         ],
     ),
     "admin access": (claim(replace(WHOLE, admin_access=True)), (), [WriteSpec()]),
+    "a card for a virtual machine": (claim(VIRTUAL), (), [EnterMode(CARD, CardMode.VFIO), WriteSpec()]),
 }
 
 BACK: dict[str, tuple[PreparedClaim, tuple[PreparedClaim, ...], list[Step]]] = {
@@ -106,6 +110,16 @@ BACK: dict[str, tuple[PreparedClaim, tuple[PreparedClaim, ...], list[Step]]] = {
         [RemoveInstance(CARD, AT_4), SettleMode(CARD), RemoveSpec()],
     ),
     "admin access": (claim(replace(WHOLE, admin_access=True)), (claim(WHOLE, uid="b"),), [RemoveSpec()]),
+    "a card for a virtual machine": (
+        claim(VIRTUAL),
+        (),
+        [GiveBack(CARD, persistence=True), SettleMode(CARD), RemoveSpec()],
+    ),
+    "a card that an administrator bound": (
+        claim(replace(VIRTUAL, bound=False)),
+        (),
+        [SettleMode(CARD), RemoveSpec()],
+    ),
 }
 
 

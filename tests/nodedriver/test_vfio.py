@@ -320,6 +320,29 @@ def test_what_was_kept_of_the_cards_may_be_broken(machine: Machine) -> None:
     assert len(kept) == 7
 
 
+def test_the_health_of_a_card_that_a_machine_has_is_not_looked_at(machine: Machine) -> None:
+    gpu = PciAddress(card(machine).pci_address)
+    assert machine.gpus.look(gpu) is not None
+    prepare(machine)
+    assert machine.gpus.look(gpu) is None
+    assert machine.gpus.events([gpu]).unmonitored == ()
+    unprepare(machine)
+    assert machine.gpus.look(gpu) is not None
+
+
+def test_errors_are_heard_again_once_the_card_is_back(machine: Machine) -> None:
+    gpu = PciAddress(card(machine).pci_address)
+    events = machine.gpus.events([gpu])
+    prepare(machine)
+    assert events.wait(1) is None
+    unprepare(machine)
+    assert events.wait(1) is None
+    machine.state.happen(gpu, xid=79)
+    heard = events.wait(10_000)
+    assert heard is not None
+    assert (heard.gpu, heard.xid) == (gpu, 79)
+
+
 class TestHangingKernel:
     """Unbinding that never comes back: the writer is a child with a deadline."""
 
@@ -336,6 +359,14 @@ class TestHangingKernel:
         sysfs.relent(machine.tree)
         assert not hasattr(prepare(machine), "error")
         assert unprepare(machine) == ""
+
+    def test_the_verbs_answer_and_work_again_when_the_kernel_does(self, machine: Machine) -> None:
+        sysfs.hang(machine.tree)
+        assert "the kernel did not finish writing" in prepare(machine).error
+        sysfs.relent(machine.tree)
+        assert not hasattr(prepare(machine), "error")
+        assert unprepare(machine) == ""
+        assert card(machine).driver == "nvidia"
 
     def test_nothing_is_written_about_a_card_whose_writer_still_waits(self, machine: Machine, tmp_path: Path) -> None:
         writer, gpu = SysfsWriter(), PciAddress(card(machine).pci_address)
