@@ -72,10 +72,8 @@ class ProcessSeen:
 
 
 def process_seen(data: JsonObject) -> ProcessSeen | None:
-    """What our driver tells in the data of a device status; None where it does not look, or in no form that we know."""
-    if "mode" not in data:
-        return None
-    last = data.get("lastProcessSeen", "")
+    """What our driver tells in the data of a device status; None where it can't see or speaks otherwise."""
+    last = data.get("lastProcessSeen")
     return ProcessSeen(str(last)) if last == "" or _is_time(last) else None
 
 

@@ -13,7 +13,7 @@ import msgspec
 from dra.names import ClaimUID
 from dra.objects import AllocatedDeviceStatus, Condition, DeviceRequestAllocationResult, JsonObject
 from dra.quantity import Format, Quantity
-from nodedriver.facts import MigPlacement, PciAddress
+from nodedriver.facts import DeviceType, MigPlacement, PciAddress, Vendor
 from nodedriver.health.ailments import Ailment, Cause
 from nodedriver.holding import Checkpoint, PreparedClaim, PreparedDevice, limits_of, sharers
 from nodedriver.sharing import EnforcedBy, enforced_by
@@ -138,9 +138,16 @@ def _data(
     if device.admin_access:
         return data
     data |= _share_data(device, around.checkpoint)
+    if not _is_in_nvml(device):
+        return data
     told = (before.data or {}).get("lastProcessSeen") if before else None
     last = told_time(told if isinstance(told, str) else None, around.seen(claim.uid, device.cdi_device_id))
-    return data if last is None else data | {"lastProcessSeen": last}
+    return data | {"lastProcessSeen": last or ""}
+
+
+def _is_in_nvml(device: PreparedDevice) -> bool:
+    """Whether its processes can be seen: not those of a virtual machine, and of no other vendor's card."""
+    return device.vendor is Vendor.NVIDIA and device.type is not DeviceType.VFIO
 
 
 def _share_data(device: PreparedDevice, checkpoint: Checkpoint) -> JsonObject:

@@ -47,7 +47,7 @@ def test_my_claims_say_their_state_and_devices(as_alice: Client) -> None:
             {"mode": "Physical", "lastProcessSeen": "2020-01-01T08:00:00Z"},
             'last process seen <time datetime="2020',
         ),
-        ({"mode": "Physical"}, "no process seen yet"),
+        ({"mode": "Physical", "lastProcessSeen": ""}, "no process seen yet"),
     ],
 )
 def test_a_device_that_is_held_without_a_process_says_so(as_alice: Client, data: dict[str, str], said: str) -> None:

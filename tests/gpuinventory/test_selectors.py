@@ -173,8 +173,8 @@ def test_who_holds_a_share_to_its_limits_is_said_in_words(word: object, held_by:
     ("data", "last"),
     [
         ({"mode": "Physical", "lastProcessSeen": "2026-01-01T08:00:00Z"}, "2026-01-01T08:00:00Z"),
-        ({"mode": "MIG"}, ""),
-        ({"enforcedBy": "Server"}, None),  # an earlier driver, or another one
+        ({"mode": "MIG", "lastProcessSeen": ""}, ""),
+        ({"mode": "VFIO"}, None),
         ({"mode": "MIG", "lastProcessSeen": "<b>"}, None),
         ({"mode": "MIG", "lastProcessSeen": "2026-01-01T08:00:00"}, None),
         ({"mode": "MIG", "lastProcessSeen": 17}, None),

@@ -10,7 +10,7 @@ import pytest
 from dra.names import ClaimUID
 from dra.objects import AllocatedDeviceStatus, Condition
 from nodedriver.devicestatus import Around, allocated, failed_statuses, says_the_same, statuses_of, told_by
-from nodedriver.facts import DeviceType, MigPlacement, PciAddress
+from nodedriver.facts import DeviceType, MigPlacement, PciAddress, Vendor
 from nodedriver.gpuconfig import MpsLimits
 from nodedriver.health.ailments import Ailment, Cause
 from nodedriver.health.xids import Severity
@@ -28,6 +28,8 @@ SHARED = replace(WHOLE, share=50, mps=HALF, share_id="s-50")
 SMALLER = replace(WHOLE, share=25, mps=QUARTER, share_id="s-25")
 SLICED = replace(WHOLE, device="gpu-0-timesliced", type=DeviceType.TIME_SLICED, slots=3, slot_count=10)
 INSTANCE = replace(WHOLE, device="gpu-0-mig", type=DeviceType.MIG, placement=MigPlacement(9, 0, 4), uuid="MIG-1")
+PASSED, AMD = replace(WHOLE, type=DeviceType.VFIO), replace(WHOLE, vendor=Vendor.AMD)
+UNSEEN = (PASSED, AMD)
 ADMIN = replace(SHARED, admin_access=True)
 
 
@@ -59,6 +61,8 @@ ROWS: dict[str, tuple[PreparedDevice, list[PreparedDevice], list[Ailment], list[
     "whole": (WHOLE, [], [], [READY], {"enforcedBy": "None"}),
     "whole, ailing": (WHOLE, [], [ECC], [READY], {"enforcedBy": "None"}),
     "MIG": (INSTANCE, [], [], [READY], {"enforcedBy": "None"}),
+    "VFIO": (PASSED, [], [], [READY], {"enforcedBy": "None"}),
+    "a card of another vendor": (AMD, [], [], [READY], {"enforcedBy": "None"}),
     "time slices": (
         SLICED, [], [],
         [READY, ("ShareEnforced", "False", "None")],
@@ -103,7 +107,8 @@ def test_what_is_told_of_a_device(
     (status,) = statuses_of(mine, (), around(mine, *theirs, ailing=ailing))
     assert (status.driver, status.pool, status.device) == ("gpu.portico.dev", "node-1", device.device)
     assert conditions(status) == expected
-    assert status.data == {"mode": device.type.value, "uuid": device.uuid} | data
+    seen = {} if device.admin_access or device in UNSEEN else {"lastProcessSeen": ""}
+    assert status.data == {"mode": device.type.value, "uuid": device.uuid} | seen | data
 
 
 def test_a_condition_keeps_its_time_until_its_status_changes() -> None:

@@ -69,6 +69,7 @@ def test_status_tells_who_enforces_and_changes_with_the_neighbours(driver_node: 
     assert status_data(node, "half") == {
         "mode": "Physical",
         "sharing": "MPS",
+        "lastProcessSeen": "",
         "enforcedBy": "Server",
         "sharePercent": 50,
         "activeThreadPercentage": 50,

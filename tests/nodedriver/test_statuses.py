@@ -69,11 +69,11 @@ def test_the_last_process_is_told_and_outlives_a_restart(driver_node: DriverNode
     claim = node.allocate(allocated(given("gpu-0", 100), uid=A))
     assert not node.prepare(claim)[A].error
     wait_until(lambda: data(node, "claim"), "the first status")
-    assert "lastProcessSeen" not in data(node, "claim")
+    assert data(node, "claim")["lastProcessSeen"] == ""
     with cuda_program(node.state, node.state.read().gpus[0].uuid):
         node.terminate("driver")
         node.start("driver")  # looks at once
-        wait_until(lambda: "lastProcessSeen" in data(node, "claim"), "the time of the process")
+        wait_until(lambda: data(node, "claim")["lastProcessSeen"], "the time of the process")
     told = data(node, "claim")
     node.terminate("driver")
     writes = len(node.store.events)
