@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 import urllib3
@@ -25,11 +26,15 @@ _NO = "no usable configuration for a cluster"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """An API server's address, connections that trust it, and what gives the Authorization header ("": none)."""
+    """An API server's address, connections that trust it, and what gives the Authorization header ("": none).
+
+    `base` is what the connections want before a path: nothing but the address's own path where they lead nowhere else.
+    """
 
     server: str
-    pool: urllib3.PoolManager
+    pool: urllib3.PoolManager | urllib3.HTTPConnectionPool
     authorization: Callable[[], str]
+    base: str
 
 
 class _Named(msgspec.Struct, frozen=True):
@@ -95,7 +100,7 @@ def of_pod(environment: Mapping[str, str], account: Path = SERVICE_ACCOUNT) -> A
         token()
     except OSError as error:
         raise UnreachableError(f"{_NO}: the ServiceAccount in {account} can't be used: {error}") from error
-    return Access(f"https://{f'[{host}]' if ':' in host else host}:{port}", _pool(tls), token)
+    return _access(f"https://{f'[{host}]' if ':' in host else host}:{port}", tls, token)
 
 
 def of_kubeconfig(path: Path) -> Access:
@@ -108,7 +113,7 @@ def of_kubeconfig(path: Path) -> Access:
         _check(cluster, user)
         token = _token_of(user, path.parent)
         token()
-        return Access(cluster.server.rstrip("/"), _pool(_tls(cluster, user, path.parent)), token)
+        return _access(cluster.server.rstrip("/"), _tls(cluster, user, path.parent), token)
     except StopIteration:
         reason = "current-context, or the cluster or user that it names, is not in it"
         raise UnreachableError(f"{_NO}: {path}: {reason}") from None
@@ -160,8 +165,10 @@ def _token_of(user: _User, folder: Path) -> Callable[[], str]:
     return _TokenFile(folder / user.token_file) if user.token_file else str
 
 
-def _pool(tls: ssl.SSLContext) -> urllib3.PoolManager:
-    return urllib3.PoolManager(num_pools=1, maxsize=_CONNECTIONS, ssl_context=tls)
+def _access(server: str, tls: ssl.SSLContext, authorization: Callable[[], str]) -> Access:
+    """With connections to this one server, which spares each request the look for them."""
+    pool = urllib3.PoolManager(num_pools=1, maxsize=_CONNECTIONS, ssl_context=tls).connection_from_url(server)
+    return Access(server, pool, authorization, urlsplit(server).path)
 
 
 class _TokenFile:

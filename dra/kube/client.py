@@ -91,13 +91,14 @@ class KubeClient:
     def _open(self, request: Request, *, preload: bool, read_timeout: float) -> urllib3.BaseHTTPResponse:
         query = f"?{urlencode(request.query)}" if request.query else ""
         try:
-            response = self._access.pool.request(
+            response = self._access.pool.urlopen(
                 request.method,
-                f"{self.server}{request.path}{query}",
+                f"{self._access.base}{request.path}{query}",
                 body=request.body,
                 headers=self._headers(request),
                 preload_content=preload,
                 retries=False,
+                redirect=False,
                 timeout=urllib3.Timeout(connect=self._timeout, read=read_timeout),
             )
         except HTTPError as error:

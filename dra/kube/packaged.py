@@ -29,4 +29,5 @@ def access(kubeconfig: str | None) -> Access:
         header: str | None = configuration.get_api_key_with_prefix("authorization", alias="BearerToken")
         return header or ""
 
-    return Access(str(configuration.host), ApiClient(configuration).rest_client.pool_manager, authorization)
+    server = str(configuration.host)
+    return Access(server, ApiClient(configuration).rest_client.pool_manager, authorization, server)

@@ -47,7 +47,7 @@ def made(client: KubeClient) -> Iterator[str]:
 
 def plain(server: str) -> Access:
     """No credentials, and trust in whom the machine trusts."""
-    return Access(server, urllib3.PoolManager(), str)
+    return Access(server, urllib3.PoolManager(), str, server)
 
 
 def device_class(name: str, **extra: object) -> bytes:

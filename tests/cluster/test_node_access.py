@@ -20,6 +20,7 @@ from dra.kube.requests import DEVICE_CLASSES
 from tests.cluster.access import BearerToken, ClientCertificate
 from tests.cluster.cluster import Cluster
 from tests.cluster.driver import CHECKOUT
+from tests.nodedriver import apiserver
 
 ACCOUNT = "system:serviceaccount:node-access:reader"
 READ = requests.list_page(DEVICE_CLASSES)
@@ -91,6 +92,14 @@ def test_a_pod_s_own_account(cluster: Cluster, token: str, tmp_path: Path) -> No
 
     with pytest.raises(ForbiddenError, match=ACCOUNT):
         client.send(READ)
+
+
+def test_an_address_with_a_path_keeps_it(tmp_path: Path) -> None:
+    with apiserver.serve(tmp_path / "kubeconfig") as store:
+        text = (tmp_path / "kubeconfig").read_text()
+        (tmp_path / "kubeconfig").write_text(re.sub(r'(server: "[^"]+)"', r'\1/clusters/one/"', text))
+        KubeClient.of_node(str(tmp_path / "kubeconfig")).send(READ)
+    assert store.requests == [("GET", f"/clusters/one{READ.path}")]
 
 
 def test_an_address_of_ipv6_has_brackets(tmp_path: Path, cluster: Cluster) -> None:
