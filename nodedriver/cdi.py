@@ -28,10 +28,30 @@ _FOLDER_OPTIONS = ("rw", "nosuid", "nodev", "rbind", "rprivate")
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A file or folder of the node and where the container has it."""
+    """A file or folder of the node and where the container has it, as mount options say or else in the usual way."""
 
     host_path: str
     container_path: str
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hook:
+    """A program of the node that the runtime calls while it makes the container (OCI runtime specification)."""
+
+    name: str
+    path: str
+    args: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriverEdits:
+    """What containers get of NVIDIA's driver: its files, entries of the environment, hooks that link the files."""
+
+    mounts: tuple[Mount, ...]
+    env: tuple[str, ...] = ()
+    hooks: tuple[Hook, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,22 +99,24 @@ class CdiCommon:
     """
 
     control_nodes: Iterable[DeviceNode]
-    driver_files: Iterable[Mount]
+    driver: DriverEdits = DriverEdits(mounts=())
     note: str = ""
     mark: str = ""
 
 
 def spec(driver_name: str, devices: Sequence[CdiDevice], common: CdiCommon) -> bytes:
     """The text of a claim's spec file. NVIDIA_VISIBLE_DEVICES=void keeps NVIDIA's own runtime hook out of it."""
+    driver = common.driver
     content = {
         "cdiVersion": _CDI_VERSION,
         "kind": f"{driver_name}/{_CLASS}",
         "annotations": {_note_key(driver_name): common.note},
         "devices": [{"name": device.name, "containerEdits": _device_edits(device)} for device in devices],
         "containerEdits": {
-            "env": ["NVIDIA_VISIBLE_DEVICES=void", *([common.mark] if common.mark else [])],
+            "env": ["NVIDIA_VISIBLE_DEVICES=void", *([common.mark] if common.mark else []), *driver.env],
             "deviceNodes": [_node(node) for node in common.control_nodes],
-            "mounts": [_mount(mount, _FILE_OPTIONS) for mount in common.driver_files],
+            "mounts": [_mount(mount, mount.options or _FILE_OPTIONS) for mount in driver.mounts],
+            **({"hooks": [_hook(hook) for hook in driver.hooks]} if driver.hooks else {}),
         },
     }
     return msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n"
@@ -153,6 +175,10 @@ def _mps_mounts(mps: MpsEdits) -> list[JsonObject]:
 def _node(node: DeviceNode) -> JsonObject:
     """With type and numbers a runtime need not look at the host's node."""
     return {"path": node.path, "type": "c", "major": node.major, "minor": node.minor, "permissions": "rw"}
+
+
+def _hook(hook: Hook) -> JsonObject:
+    return {"hookName": hook.name, "path": hook.path, "args": hook.args, "env": hook.env}
 
 
 def _mount(mount: Mount, options: tuple[str, ...]) -> JsonObject:

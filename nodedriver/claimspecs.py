@@ -19,6 +19,7 @@ from dra.names import ClaimUID
 from nodedriver.cdi import (
     CdiCommon,
     CdiDevice,
+    DriverEdits,
     Mount,
     MpsEdits,
     device_name,
@@ -27,6 +28,7 @@ from nodedriver.cdi import (
     qualified_name,
     spec,
 )
+from nodedriver.config import Config
 from nodedriver.devchar import link_nodes
 from nodedriver.driverroot import container_files
 from nodedriver.facts import DeviceNode, Vendor
@@ -54,6 +56,26 @@ class NodePaths:
     driver_root: Path
     host_driver_root: Path
 
+    @classmethod
+    def of(cls, config: Config) -> NodePaths:
+        """As the settings say."""
+        return cls(
+            cdi_dir=config.cdi_dir,
+            proc_root=config.proc_root,
+            sys_root=config.sys_root,
+            dev_root=config.dev_root,
+            driver_root=config.driver_root,
+            host_driver_root=config.host_driver_root,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerFiles:
+    """What containers have mounted: files about devices, and NVIDIA's driver by nvidia-ctk (None: as we find it)."""
+
+    metadata: MetadataFiles
+    driver: DriverEdits | None = None
+
 
 class ClaimSpecs:
     """The files of one driver. OSError where the disk says no."""
@@ -64,13 +86,13 @@ class ClaimSpecs:
         paths: NodePaths,
         gpus: Gpus,
         vfio: Vfio,
-        metadata: MetadataFiles,
+        files: ContainerFiles,
     ) -> None:
         self._driver_name = driver_name
         self._paths = paths
         self._gpus = gpus
         self._vfio = vfio
-        self._metadata = metadata
+        self._files = files
         paths.cdi_dir.mkdir(parents=True, exist_ok=True)
 
     def device_id(self, uid: ClaimUID, device: str, device_request: str) -> str:
@@ -83,7 +105,7 @@ class ClaimSpecs:
         GpuError when the kernel modules do not tell a device's numbers.
         """
         # Files of the containers of a device request come with its first device: they are the same for all.
-        files = self._metadata.write(claim)
+        files = self._files.metadata.write(claim)
         devices = [
             CdiDevice(
                 name=device_name(claim.uid, device.device, device.device_request),
@@ -104,7 +126,7 @@ class ClaimSpecs:
         nvidia = any(device.vendor is Vendor.NVIDIA and not device.vfio for device in claim.devices)
         return CdiCommon(
             control_nodes=control_nodes(self._paths.proc_root) if nvidia else (),
-            driver_files=self._driver_files() if nvidia else (),
+            driver=self._driver() if nvidia else DriverEdits(mounts=()),
             note=_note(claim),
             mark=mark(claim.uid),
         )
@@ -112,11 +134,11 @@ class ClaimSpecs:
     def remove(self, uid: ClaimUID) -> None:
         """Remove the file, and those that it mounts; absent is fine."""
         remove_if_present(self._file(uid))
-        self._metadata.remove(uid)
+        self._files.metadata.remove(uid)
 
     def sweep(self, claims: Callable[[], Collection[ClaimUID]]) -> None:
         """Remove the files about devices that belong to none of these claims."""
-        self._metadata.sweep(claims)
+        self._files.metadata.sweep(claims)
 
     def noted(self) -> dict[ClaimUID, PreparedClaim]:
         """The claims of the files that are there, as they were when their file was written.
@@ -155,15 +177,17 @@ class ClaimSpecs:
         ids = instance.gpu_instance_id, instance.compute_instance_id
         return (gpu_node(minor), *mig_nodes(self._paths.proc_root, minor, *ids))
 
-    def _driver_files(self) -> tuple[Mount, ...]:
-        return _mounts(container_files(self._paths.driver_root), self._paths.driver_root, self._paths.host_driver_root)
+    def _driver(self) -> DriverEdits:
+        if self._files.driver is not None:
+            return self._files.driver
+        return _edits(container_files(self._paths.driver_root), self._paths.driver_root, self._paths.host_driver_root)
 
 
 @lru_cache(maxsize=4)
-def _mounts(files: tuple[Path, ...], root: Path, on_host: Path) -> tuple[Mount, ...]:
+def _edits(files: tuple[Path, ...], root: Path, on_host: Path) -> DriverEdits:
     """Files below the root as the node has them, at the same place in the container."""
     below = [path.relative_to(root) for path in files]
-    return tuple(Mount(host_path=str(on_host / path), container_path=f"/{path}") for path in below)
+    return DriverEdits(mounts=tuple(Mount(host_path=str(on_host / path), container_path=f"/{path}") for path in below))
 
 
 def _note(claim: PreparedClaim) -> str:

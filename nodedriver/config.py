@@ -62,6 +62,7 @@ class Config:
     nvidia_configs: bool
     integrated_cards: bool
     device_metadata: bool
+    nvidia_ctk: str
     health_evicts: str
     http_address: str
     http_port: int
@@ -124,6 +125,11 @@ class Config:
         return self.plugin_dir / "maintenance.json"
 
     @property
+    def driver_files_file(self) -> Path:
+        """What nvidia-ctk said that containers need of the driver."""
+        return self.plugin_dir / "driver-files.json"
+
+    @property
     def metadata_dir(self) -> Path:
         """What containers read of their devices."""
         return self.plugin_dir / "dra-device-metadata"
@@ -182,6 +188,7 @@ SETTINGS = (
     ),
     Setting("--nvidia-configs", "PORTICO_NVIDIA_CONFIGS", "no", "read resource.nvidia.com/v1beta1 too: no, yes"),
     Setting("--integrated-cards", "PORTICO_INTEGRATED_CARDS", "no", "publish graphics inside processors too: no, yes"),
+    Setting("--nvidia-ctk", "PORTICO_NVIDIA_CTK", "auto", "NVIDIA's nvidia-ctk: its path, auto (is looked for), off"),
     Setting("--device-metadata", "PORTICO_DEVICE_METADATA", "no", "files about devices in containers: no, yes"),
     Setting("--health-evicts", "PORTICO_HEALTH_EVICTS", "none", "which errors end pods too: none, node, reset"),
     Setting("--http-address", "PORTICO_HTTP_ADDRESS", "127.0.0.1", "where /metrics and /healthz are served"),
@@ -228,6 +235,7 @@ def load_config(flags: argparse.Namespace, environment: Mapping[str, str]) -> Co
         mig_mode=_one_of(values, "mig_mode", MIG_MODES),
         nvidia_configs=_one_of(values, "nvidia_configs", ("no", "yes")) == "yes",
         integrated_cards=_one_of(values, "integrated_cards", ("no", "yes")) == "yes",
+        nvidia_ctk=_choice_or_path(values, "nvidia_ctk", ("auto", "off")),
         device_metadata=_one_of(values, "device_metadata", ("no", "yes")) == "yes",
         health_evicts=_one_of(values, "health_evicts", EVICTIONS),
         http_address=_address(values, "http_address"),
@@ -304,6 +312,12 @@ def _address(values: Mapping[str, str], key: str) -> str:
         return str(ip_address(values[key]))
     except ValueError as error:
         raise ConfigError(f"{_flag(key)}: {values[key]!r} is not an IP address") from error
+
+
+def _choice_or_path(values: Mapping[str, str], key: str, choices: Collection[str]) -> str:
+    if values[key] not in choices and not Path(values[key]).is_absolute():
+        raise ConfigError(f"{_flag(key)}: {values[key]!r} is neither {' nor '.join(choices)} nor an absolute path")
+    return values[key]
 
 
 def _one_of(values: Mapping[str, str], key: str, allowed: Collection[str]) -> str:

@@ -10,10 +10,15 @@ import os
 from pathlib import Path
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace the file by this content, which is on the disk when this returns. One writer per path at a time."""
+def write_atomically(path: Path, content: bytes, *, mode: int | None = None) -> None:
+    """Replace the file by this content, which is on the disk when this returns. One writer per path at a time.
+
+    `mode` are its permissions, where they are to be others than usual.
+    """
     aside = _aside(path)
     with aside.open("wb") as file:
+        if mode is not None:
+            os.fchmod(file.fileno(), mode)
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

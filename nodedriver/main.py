@@ -24,7 +24,7 @@ from dra.names import ClaimUID
 from nodedriver import logs
 from nodedriver.cdi import file_name
 from nodedriver.checkpoint import CheckpointError, read_checkpoint
-from nodedriver.claimspecs import ClaimSpecs, NodePaths
+from nodedriver.claimspecs import ClaimSpecs, ContainerFiles, NodePaths
 from nodedriver.claimstatus import StatusSources, StatusWriter
 from nodedriver.config import Config, ConfigError, add_flags, load_config
 from nodedriver.consulting import consult
@@ -62,11 +62,13 @@ from nodedriver.placements import Placements
 from nodedriver.plan import PlanRules
 from nodedriver.ports import GpuError, MpsError
 from nodedriver.prepared import PreparedClaims
+from nodedriver.procfs import driver_version
 from nodedriver.publisher import Build, Publisher
 from nodedriver.ranks import RanksError, assign_ranks
 from nodedriver.reconciler import Reconciler, Rounds
 from nodedriver.resets import NvidiaSmiReset
 from nodedriver.timeslices import NvidiaSmi
+from nodedriver.toolkit import Toolkit, driver_edits
 from nodedriver.vendors import find_plain_cards, has_nvidia_card
 from nodedriver.vfio import Roots, VfioPci, all_cards, as_served
 
@@ -232,8 +234,10 @@ def _listening(
 
 
 def _claim_specs(config: Config, gpus: Nvml, vfio: VfioPci, records: Mapping[str, DeviceRecord]) -> ClaimSpecs:
+    version = driver_version(config.proc_root) if gpus.is_open else None
+    driver = driver_edits(Toolkit.of(config), version) if version else None
     metadata = MetadataFiles(config.driver_name, config.metadata_dir, records, enabled=config.device_metadata)
-    return ClaimSpecs(config.driver_name, _node_paths(config), gpus, vfio, metadata)
+    return ClaimSpecs(config.driver_name, NodePaths.of(config), gpus, vfio, ContainerFiles(metadata, driver))
 
 
 def _open_nvml(config: Config, plain: Collection[PlainCardFacts], fill: Callable[[GpuFacts], GpuFacts]) -> Nvml:
@@ -331,17 +335,6 @@ def _take_over(prepared: PreparedClaims, hands: Hands, specs: ClaimSpecs) -> Col
 
 def _boot_id(config: Config) -> str:
     return (config.proc_root / "sys/kernel/random/boot_id").read_text().strip()
-
-
-def _node_paths(config: Config) -> NodePaths:
-    return NodePaths(
-        cdi_dir=config.cdi_dir,
-        proc_root=config.proc_root,
-        sys_root=config.sys_root,
-        dev_root=config.dev_root,
-        driver_root=config.driver_root,
-        host_driver_root=config.host_driver_root,
-    )
 
 
 def _in_turn(*looks: Callable[[], object]) -> Callable[[], None]:

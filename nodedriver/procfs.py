@@ -16,6 +16,16 @@ _NVIDIA_MAJOR = 195  # Documentation/admin-guide/devices.txt of Linux
 _CONTROL_MINOR = 255
 
 
+def driver_version(proc_root: Path) -> str | None:
+    """The version of NVIDIA's kernel modules; None where they are not loaded."""
+    try:
+        text = (proc_root / "driver/nvidia/version").read_text()
+    except OSError:
+        return None
+    found = re.search(r"^NVRM version:.*? (\d+(\.\d+)+)\s", text)
+    return found[1] if found else None
+
+
 def control_nodes(proc_root: Path) -> tuple[DeviceNode, ...]:
     """The nodes that every CUDA process opens, whichever GPU it uses."""
     unified_memory = _major(proc_root, "nvidia-uvm", "load it with nvidia-modprobe -u")

@@ -6,8 +6,6 @@ those of NVIDIA's kernel driver 580 and of Linux' sysfs; a real driver finds not
 
 from __future__ import annotations
 
-import shlex
-import sys
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +15,7 @@ import msgspec
 from dra.mig.profiles import model_of_product
 from simulator.silicon import pci, plaincards
 from simulator.silicon.hardware import Gpu, Silicon
+from simulator.silicon.launcher import write_launcher
 from simulator.silicon.plaincards import PlainCard
 from simulator.silicon.state import State
 from simulator.silicon.tree import LIBRARIES, Tree, capability_minor, capability_text
@@ -196,19 +195,5 @@ def _write_driver_root(tree: Tree, silicon: Silicon) -> None:
         (folder / f"{name}.so.1").symlink_to(f"{name}.so.{silicon.driver_version}")
     (folder / "libcuda.so").symlink_to("libcuda.so.1")
     client = "if [ $# -eq 0 ]; then exec {python} -S -m simulator.silicon.mps_client; fi\n"
-    _write_launcher(tree, "nvidia-cuda-mps-control", "simulator.silicon.mps", before=client)
-    _write_launcher(tree, "nvidia-smi", "simulator.silicon.smi")
-
-
-def _write_launcher(tree: Tree, program: str, module: str, *, before: str = "") -> None:
-    """A script that runs `module` with this interpreter, this source tree and this machine's state."""
-    source, python = Path(__file__).resolve().parents[2], shlex.quote(sys.executable)
-    path = tree.driver / "usr/bin" / program
-    _write(
-        path,
-        "#!/bin/sh\n"
-        f"export PYTHONPATH={shlex.quote(str(source))}\n"
-        f"export SILICON_STATE={shlex.quote(str(tree.state.absolute()))}\n"
-        f'{before.format(python=python)}exec {python} -m {module} "$@"\n',
-    )
-    path.chmod(0o755)
+    write_launcher(tree, "nvidia-cuda-mps-control", "simulator.silicon.mps", before=client)
+    write_launcher(tree, "nvidia-smi", "simulator.silicon.smi")

@@ -29,6 +29,7 @@ ALL_ON: dict[str, Any] = {
         "nvidiaConfigs": True,
         "integratedCards": True,
         "deviceMetadata": True,
+        "nvidiaCtk": "/driver-root/usr/bin/nvidia-ctk",
         "httpPort": 9999,
         "podAnnotations": {"prometheus.io/scrape": "true"},
         "resetWaitSeconds": 300,

@@ -15,6 +15,8 @@ _DEVICE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.:-]*[A-Za-z0-9])?")
 _VERSIONS = ("0.3.0", "0.4.0", "0.5.0", "0.6.0", "0.7.0", "0.8.0", "1.0.0", "1.1.0")
 _EDITS = {"env", "deviceNodes", "hooks", "mounts", "netDevices", "intelRdt", "additionalGids"}
 _NODE = {"path", "hostPath", "type", "major", "minor", "fileMode", "permissions", "uid", "gid"}
+_HOOK = {"hookName", "path", "args", "env", "timeout"}
+_HOOK_NAMES = {"prestart", "createRuntime", "createContainer", "startContainer", "poststart", "poststop"}
 _MOUNT = {"hostPath", "containerPath", "options", "type"}
 
 
@@ -71,6 +73,10 @@ def _edits(edits: dict[str, Any]) -> Iterator[str]:
             yield f"device node {node} has an unknown type"
         if not set(node.get("permissions", "")) <= set("rwm"):
             yield f"device node {node} has unknown permissions"
+    for hook in edits.get("hooks", []):
+        yield from _unknown(hook, _HOOK, "hook")
+        if hook.get("hookName") not in _HOOK_NAMES or not hook.get("path", "").startswith("/"):
+            yield f"hook {hook} has an unknown name or no absolute path"
     for mount in edits.get("mounts", []):
         yield from _unknown(mount, _MOUNT, "mount")
         if not (mount.get("hostPath") and mount.get("containerPath", "").startswith("/")):

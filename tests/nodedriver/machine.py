@@ -19,7 +19,7 @@ from typing import Any
 from dra.kube.client import KubeClient
 from dra.names import ClaimRef, ClaimUID
 from dra.objects import ResourceClaim, to_json
-from nodedriver.claimspecs import ClaimSpecs, NodePaths
+from nodedriver.claimspecs import ClaimSpecs, ContainerFiles, NodePaths
 from nodedriver.driver import Driver, Parts
 from nodedriver.hands import Hands, Tools
 from nodedriver.inventory import InventoryRules, take_inventory
@@ -111,7 +111,7 @@ class Machine:
         records = take_inventory(InventoryRules(DRIVER, 10), known, ranks).records
         metadata = MetadataFiles(DRIVER, self.plugin_dir / "dra-device-metadata", records, enabled=False)
         vfio = VfioPci(roots, self.gpus)
-        specs = ClaimSpecs(DRIVER, paths, self.gpus, vfio, metadata)
+        specs = ClaimSpecs(DRIVER, paths, self.gpus, vfio, ContainerFiles(metadata))
         times = NvidiaSmi(self.tree.driver)
         tools = Tools(
             gpus=self.gpus, mps=self.mps, time_slices=times, vfio=vfio, specs=specs, keep_mig_mode=keep_mig_mode

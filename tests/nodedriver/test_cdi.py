@@ -11,13 +11,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dra.names import ClaimUID
-from nodedriver.cdi import CdiCommon, CdiDevice, Mount, MpsEdits, device_name, file_name, note_of, qualified_name, spec
+from nodedriver.cdi import (
+    CdiCommon,
+    CdiDevice,
+    DriverEdits,
+    Mount,
+    MpsEdits,
+    device_name,
+    file_name,
+    note_of,
+    qualified_name,
+    spec,
+)
 from nodedriver.driverroot import container_files, find_nvml, find_program
 from nodedriver.facts import DeviceNode, MigPlacement
 from nodedriver.files import remove_if_present, write_atomically
 from nodedriver.nvml import Nvml
 from nodedriver.ports import GpuError
-from nodedriver.procfs import control_nodes, gpu_node, mig_nodes
+from nodedriver.procfs import control_nodes, driver_version, gpu_node, mig_nodes
 from simulator.silicon import nvml as silicon_nvml
 from simulator.silicon.fleet import initialise
 from simulator.silicon.tree import Tree
@@ -31,7 +42,9 @@ LIBRARY = Mount("/usr/lib/libcuda.so.1", "/usr/lib/libcuda.so.1")
 
 def spec_of(*devices: CdiDevice) -> dict[str, Any]:
     text = spec(
-        DRIVER, devices, CdiCommon(control_nodes=CONTROL, driver_files=(LIBRARY,), note="n", mark="PORTICO_CLAIM_X=1")
+        DRIVER,
+        devices,
+        CdiCommon(control_nodes=CONTROL, driver=DriverEdits(mounts=(LIBRARY,)), note="n", mark="PORTICO_CLAIM_X=1"),
     )
     assert faults(text) == []
     found: dict[str, Any] = json.loads(text)
@@ -112,17 +125,19 @@ def test_every_spec_is_one_that_a_runtime_takes(uid: Any, given: Any, node: Devi
         for device, request in given
     ]
     if len({device.name for device in devices}) == len(devices):
-        assert faults(spec(DRIVER, devices, CdiCommon(control_nodes=CONTROL, driver_files=()))) == []
+        assert faults(spec(DRIVER, devices, CdiCommon(control_nodes=CONTROL))) == []
 
 
 def test_the_checker_finds_faults() -> None:
-    good = json.loads(spec(DRIVER, [whole()], CdiCommon(control_nodes=CONTROL, driver_files=())))
+    good = json.loads(spec(DRIVER, [whole()], CdiCommon(control_nodes=CONTROL)))
     bad: tuple[dict[str, Any], ...] = (
         {"cdiVersion": "0.3.0"},
         {"kind": "portico"},
         {"devices": []},
         {"devices": [{"name": "a", "containerEdits": {}}]},
         {"extra": 1},
+        {"containerEdits": {"hooks": [{"hookName": "sometime", "path": "/h"}]}},
+        {"containerEdits": {"hooks": [{"hookName": "prestart", "path": "h"}]}},
     )
     assert all(faults(json.dumps(good | fault).encode()) for fault in bad)
 
@@ -207,7 +222,18 @@ def test_removing_may_be_repeated(tmp_path: Path) -> None:
 
 
 def test_a_file_carries_a_note_for_its_writer() -> None:
-    text = spec(DRIVER, [whole()], CdiCommon(control_nodes=CONTROL, driver_files=(), note='{"uid": "a"}'))
+    text = spec(DRIVER, [whole()], CdiCommon(control_nodes=CONTROL, note='{"uid": "a"}'))
     assert note_of(DRIVER, text) == '{"uid": "a"}'
     assert note_of("gpu.example.com", text) is None
     assert [note_of(DRIVER, content) for content in (b"", text[:40], b"[]", b'{"kind": 3}', b"\xff")] == [None] * 5
+
+
+def test_the_version_of_the_kernel_modules(tree: Tree) -> None:
+    assert driver_version(tree.proc) == "580.126.20"
+    file = tree.proc / "driver/nvidia/version"
+    file.write_text(
+        "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024\nGCC version:\n"
+    )
+    assert driver_version(tree.proc) == "535.183.01"
+    file.unlink()
+    assert driver_version(tree.proc) is None

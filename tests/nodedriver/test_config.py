@@ -67,6 +67,11 @@ WRONG = {
     "no port": (("--http-port", "65536"), {}, "(PORTICO_HTTP_PORT): '65536' is not a whole number from 0 to 65535"),
     "no address": (("--http-address", "host"), {}, "(PORTICO_HTTP_ADDRESS): 'host' is not an IP address"),
     "negative": (("--mps-reserve=-1Gi",), {}, "'-1Gi' is negative"),
+    "relative nvidia-ctk": (
+        ("--nvidia-ctk", "bin/nvidia-ctk"),
+        {},
+        "(PORTICO_NVIDIA_CTK): 'bin/nvidia-ctk' is neither auto nor off nor an",
+    ),
     "maybe integrated": (("--integrated-cards", "maybe"), {}, "(PORTICO_INTEGRATED_CARDS): 'maybe' is none of no, yes"),
     "too long a wait": (("--reset-wait", "541"), {}, "(PORTICO_RESET_WAIT): '541' is not a whole number from 0 to 540"),
     "bad MIG mode": (("--mig-mode", "never"), {}, "(PORTICO_MIG_MODE): 'never' is none of when-needed, keep"),
