@@ -27,7 +27,7 @@ def with_present_modes(
 def _present(card: GpuFacts, modes: MigModes, stubborn: AbstractSet[PciAddress]) -> GpuFacts:
     if card.mig_mode_change is MigModeChange.WHEN_IDLE and card.pci_address in stubborn:
         card = replace(card, mig_mode_change=MigModeChange.NEEDS_RESET)
-    if card.mig_mode_change is not MigModeChange.NEEDS_RESET:
+    if card.mig_mode_change is not MigModeChange.NEEDS_RESET or card.only_vfio:
         return card
     try:
         return replace(card, mig_enabled=modes.use_of(card.pci_address).mig_enabled)

@@ -41,7 +41,7 @@ class Workshop:
             use = self.modes.use_of(gpu)
         except GpuError as error:
             other = _mode(mig=target is not CardMode.MIG)
-            return Seen(other, other, (f"a fault: {error}",))
+            return Seen(other, other, tuple(self._holding(gpu)) or (f"a fault: {error}",))
         self.minors[gpu] = use.minor
         return Seen(_mode(mig=use.mig_enabled), _mode(mig=use.mig_pending), tuple(self._obstacles(gpu, use)))
 
@@ -72,14 +72,19 @@ class Workshop:
 
     def _obstacles(self, gpu: PciAddress, use: CardUse) -> Iterator[str]:
         """Claims that are not unprepared yet, else the processes; and instances, which a reset would take away."""
-        devices = [device for claim in self.prepared.read().claims.values() for device in claim.devices]
-        held = [device for device in devices if device.gpu == gpu and not device.admin_access]
-        if held:
-            yield f"{len(held)} allocated devices that are not unprepared yet"
+        if holding := tuple(self._holding(gpu)):
+            yield from holding
             return
         yield from holders(self.proc_root, use.minor, use.processes)
         if use.instances:
             yield f"{use.instances} GPU instances that no resource claim made (nvidia-smi mig -lgi lists them)"
+
+    def _holding(self, gpu: PciAddress) -> Iterator[str]:
+        """Devices that claims have; whose they are is nobody's business."""
+        devices = [device for claim in self.prepared.read().claims.values() for device in claim.devices]
+        held = [device for device in devices if device.gpu == gpu and not device.admin_access]
+        if held:
+            yield f"{len(held)} allocated devices that are not unprepared yet"
 
 
 def _mode(*, mig: bool) -> CardMode:
