@@ -104,9 +104,18 @@ class Ailments:
 
     def with_daemons(self, faults: Iterable[Ailment]) -> Ailments:
         """With exactly these faults of MPS daemons; one that was known keeps its first time."""
-        known = {replace(each, since="") for each in self.found if each.cause is Cause.MPS}
-        wanted = {replace(each, since=""): each for each in faults}
-        kept = [each for each in self.found if each.cause is not Cause.MPS or replace(each, since="") in wanted]
+        return self._with_exactly(Cause.MPS, faults)
+
+    def with_unheard(self, gpus: Iterable[PciAddress], now: str) -> Ailments:
+        """With exactly these cards as those whose errors can't be heard: the next driver may hear them again."""
+        severity = Severity.INFORMATION
+        unheard = (Ailment(gpu=gpu, cause=Cause.UNMONITORED, severity=severity, since=now) for gpu in gpus)
+        return self._with_exactly(Cause.UNMONITORED, unheard)
+
+    def _with_exactly(self, cause: Cause, ailments: Iterable[Ailment]) -> Ailments:
+        known = {replace(each, since="") for each in self.found if each.cause is cause}
+        wanted = {replace(each, since=""): each for each in ailments}
+        kept = [each for each in self.found if each.cause is not cause or replace(each, since="") in wanted]
         new = [each for key, each in wanted.items() if key not in known]
         return self if not new and len(kept) == len(self.found) else replace(self, found=(*kept, *new))
 

@@ -17,8 +17,8 @@ import structlog
 from dra.objects import DeviceTaint
 from nodedriver.facts import MigPlacement, PciAddress
 from nodedriver.health import record
-from nodedriver.health.ailments import Ailment, Ailments, CardEvent, CardLook, Cause, Policy, taints_of
-from nodedriver.health.xids import Severity, name_of, severity_of
+from nodedriver.health.ailments import Ailment, Ailments, CardEvent, CardLook, Policy, taints_of
+from nodedriver.health.xids import name_of, severity_of
 from nodedriver.ports import GpuError
 
 _log = structlog.get_logger()
@@ -99,15 +99,13 @@ class Monitor:
 
     def look_around(self) -> None:
         """Look at every card once."""
-        unmonitored = [_unmonitored(gpu) for gpu in self._events.unmonitored]
+        unheard = self._events.unmonitored
 
         def step(ailments: Ailments) -> Ailments:
             for gpu in self._gpus:
                 seen = self._look(gpu)
                 ailments = ailments if seen is None else ailments.after_look(gpu, seen, _now())
-            for ailment in unmonitored:
-                ailments = ailments.having(ailment)
-            return ailments
+            return ailments.with_unheard(unheard, _now())
 
         if self._health.change(step):
             self._changed()
@@ -139,10 +137,6 @@ class Monitor:
         )  # fmt: skip
         if self._health.change(lambda ailments: ailments.with_event(event, _now())):
             self._changed()
-
-
-def _unmonitored(gpu: PciAddress) -> Ailment:
-    return Ailment(gpu=gpu, cause=Cause.UNMONITORED, severity=Severity.INFORMATION, since=_now())
 
 
 def _keep(path: Path, ailments: Ailments) -> None:

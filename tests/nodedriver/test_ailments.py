@@ -44,6 +44,16 @@ def keys(ailments: Ailments, placement: MigPlacement | None = None, policy: Poli
     return list(taints_of(DRIVER, ailments.of(CARD, placement), policy or Policy()))
 
 
+def test_cards_that_can_not_be_heard_are_those_of_now() -> None:
+    first = NOTHING.with_unheard([CARD], NOW)
+    assert [(taint.key, taint.effect, taint.time_added) for taint in keys(first)] == [
+        (f"{DRIVER}/unmonitored", "None", NOW)
+    ]
+    assert first.with_unheard([CARD], LATER) is first
+    both = first.with_event(CardEvent(CARD, 48), NOW)
+    assert [each.cause for each in both.with_unheard([OTHER], LATER).of(CARD, None)] == [Cause.XID]
+
+
 @pytest.mark.parametrize(("xid", "severity", "taint"), XIDS)
 def test_an_xid_becomes_a_taint(xid: int, severity: Severity, taint: tuple[str, str, str] | None) -> None:
     assert severity_of(xid) is severity
