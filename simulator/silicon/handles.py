@@ -23,9 +23,10 @@ from simulator.silicon.tree import Tree
 
 @dataclass(frozen=True, slots=True)
 class GpuKey:
-    """A whole card."""
+    """A whole card, as it is between two changes of its MIG mode or resets."""
 
     pci_address: str
+    renewed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,11 +151,19 @@ class Session:
         return key.pci_address if key else ""
 
     def gpu(self, handle: Any) -> Gpu:
-        """The card behind an nvmlDevice_t; INVALID_ARGUMENT for a MIG device handle."""
+        """The card behind an nvmlDevice_t; INVALID_ARGUMENT for a MIG device handle and for a stale one."""
         key = self.key(handle)
         if not isinstance(key, GpuKey):
             raise Refused(NvmlReturn.INVALID_ARGUMENT)
-        return self.gpu_at(key.pci_address)
+        gpu = self.gpu_at(key.pci_address)
+        if gpu.renewed != key.renewed:
+            raise Refused(NvmlReturn.INVALID_ARGUMENT)
+        return gpu
+
+    def gpu_handle(self, pci_address: str) -> int:
+        """The handle that a card has now."""
+        (renewed,) = (gpu.renewed for gpu in self.state.read().gpus if gpu.pci_address == pci_address)
+        return self.handle(GpuKey(pci_address, renewed))
 
     def gpu_at(self, pci_address: str) -> Gpu:
         for gpu in self.cards():

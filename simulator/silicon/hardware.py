@@ -100,7 +100,8 @@ class Gpu:
     `recovery_action` is nvmlGpuRecoveryAction (0: none); a `lost` card has fallen off the bus and answers nothing; one
     that `resets_to_switch` its MIG mode asks for a reset although its model does not. `profiles_need_mig_mode`: its
     driver refuses to tell of profiles and placements while MIG mode is off.
-    `driver` is who has it in sysfs, "" for nobody: NVML sees those of NVIDIA's driver only.
+    `driver` is who has it in sysfs, "" for nobody: NVML sees those of NVIDIA's driver only. `renewed` counts changes of
+    MIG mode and resets: handles of before are stale (nvml.h, nvmlDeviceSetMigMode).
     """
 
     pci_address: str
@@ -127,6 +128,7 @@ class Gpu:
     resets_to_switch: bool = False
     profiles_need_mig_mode: bool = False
     driver: str = "nvidia"
+    renewed: int = 0
     created: int = 0
     gpu_instances: tuple[GpuInstance, ...] = ()
     processes: tuple[Process, ...] = ()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from simulator.silicon import pointers, rules
-from simulator.silicon.handles import GpuKey, MigDeviceKey, Session, by_index, by_pci_bus_id, by_uuid
+from simulator.silicon.handles import MigDeviceKey, Session, by_index, by_pci_bus_id, by_uuid
 from simulator.silicon.hardware import MIB, Gpu, NvmlReturn, Process, ProcessKind
 from simulator.silicon.rules import Refused
 
@@ -47,7 +47,7 @@ def _put_gpu(session: Session, device: Any, wanted: Callable[[Gpu], bool], other
     gpu = next((gpu for gpu in session.cards() if wanted(gpu)), None)
     if gpu is None:
         raise Refused(otherwise)
-    pointers.put_handle(device, session.handle(GpuKey(gpu.pci_address)))
+    pointers.put_handle(device, session.gpu_handle(gpu.pci_address))
 
 
 def _name(session: Session, device: Any, buffer: Any, length: Any) -> None:

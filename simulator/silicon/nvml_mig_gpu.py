@@ -7,7 +7,7 @@ from typing import Any
 
 from dra.mig.profiles import MigProfile
 from simulator.silicon import pointers, rules
-from simulator.silicon.handles import GpuInstanceKey, GpuKey, MigDeviceKey, Session
+from simulator.silicon.handles import GpuInstanceKey, MigDeviceKey, Session
 from simulator.silicon.hardware import Gpu, NvmlReturn
 from simulator.silicon.rules import Refused
 
@@ -150,7 +150,7 @@ def _with_mig(session: Session, device: Any) -> Gpu:
 def _instance_info(session: Session, instance: Any, info: Any) -> None:
     gpu, found = session.gpu_instance(instance)
     struct = pointers.target(info)
-    pointers.put_handle_field(info, "device", session.handle(GpuKey(gpu.pci_address)))
+    pointers.put_handle_field(info, "device", session.gpu_handle(gpu.pci_address))
     struct.id, struct.profileId = found.id, found.profile_id
     struct.placement.start, struct.placement.size = found.start, found.size
 
@@ -179,7 +179,7 @@ def _mig_device_by_index(session: Session, device: Any, index: Any, mig_device: 
 
 def _parent(session: Session, mig_device: Any, device: Any) -> None:
     key = session.mig_device_key(mig_device)
-    pointers.put_handle(device, session.handle(GpuKey(key.pci_address)))
+    pointers.put_handle(device, session.gpu_handle(key.pci_address))
 
 
 def _is_mig_device(session: Session, device: Any, answer: Any) -> None:

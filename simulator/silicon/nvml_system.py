@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from simulator.silicon import pointers
-from simulator.silicon.handles import GpuKey, Session
+from simulator.silicon.handles import Session
 from simulator.silicon.hardware import Event, NvmlReturn
 from simulator.silicon.rules import Refused
 
@@ -98,7 +98,7 @@ def _event_set_wait(session: Session, event_set: Any, data: Any, timeout_ms: Any
             time.sleep(_POLL)
         looked_at = stamp
     session.told = event.number
-    pointers.put_handle_field(data, "device", session.handle(GpuKey(event.pci_address)))
+    pointers.put_handle_field(data, "device", session.gpu_handle(event.pci_address))
     instances = (_WHOLE_CARD if each is None else each for each in (event.gpu_instance, event.compute_instance))
     gi, ci = instances
     pointers.put_fields(data, eventType=event.type, eventData=event.data, gpuInstanceId=gi, computeInstanceId=ci)

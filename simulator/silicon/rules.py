@@ -257,7 +257,7 @@ def set_mig_mode(gpu: Gpu, *, enabled: bool) -> tuple[Gpu, NvmlReturn]:
         return replace(gpu, mig_pending=enabled), NvmlReturn.IN_USE
     if model.mode_change is ModeChange.GPU_RESET or gpu.resets_to_switch:
         return replace(gpu, mig_pending=enabled), NvmlReturn.RESET_REQUIRED
-    return replace(gpu, mig_current=enabled, mig_pending=enabled), NvmlReturn.SUCCESS
+    return replace(gpu, mig_current=enabled, mig_pending=enabled, renewed=gpu.renewed + 1), NvmlReturn.SUCCESS
 
 
 def reset(gpu: Gpu) -> Gpu:
@@ -271,6 +271,7 @@ def reset(gpu: Gpu) -> Gpu:
         timeslice=0,
         compute_mode=ComputeMode.DEFAULT,
         recovery_action=0,
+        renewed=gpu.renewed + 1,
     )
 
 

@@ -48,13 +48,13 @@ READY_SECONDS = 20.0
 
 
 def without_counters(gpu: Gpu) -> Gpu:
-    """`created` never repeats, by design of the stand-in, and an MPS server is another process each time."""
+    """`created` and `renewed` never repeat, by design of the stand-in, and an MPS server is a new process each time."""
     instances = (
         replace(gi, created=0, compute_instances=tuple(replace(ci, created=0) for ci in gi.compute_instances))
         for gi in gpu.gpu_instances
     )
     processes = tuple(replace(process, pid=0, started=0) for process in gpu.processes)
-    return replace(gpu, created=0, gpu_instances=tuple(instances), processes=processes)
+    return replace(gpu, created=0, renewed=0, gpu_instances=tuple(instances), processes=processes)
 
 
 @contextmanager

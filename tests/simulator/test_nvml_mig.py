@@ -44,9 +44,8 @@ def instances(card: Any, profile_id: int) -> list[int]:
 @pytest.fixture
 def card(machine: Machine) -> Any:
     """The first H100, in MIG mode."""
-    handle = machine.handle()
-    assert pynvml.nvmlDeviceSetMigMode(handle, 1) == pynvml.NVML_SUCCESS
-    return handle
+    assert pynvml.nvmlDeviceSetMigMode(machine.handle(), 1) == pynvml.NVML_SUCCESS
+    return machine.handle()
 
 
 @pytest.mark.parametrize("profile_id", H100)
@@ -78,12 +77,21 @@ def test_create_with_mig_off(machine: Machine) -> None:
 
 
 def test_hopper_switches_at_once_and_back_when_empty(machine: Machine) -> None:
-    card = machine.handle()
-    assert pynvml.nvmlDeviceGetMigMode(card) == [0, 0]
-    assert pynvml.nvmlDeviceSetMigMode(card, 1) == pynvml.NVML_SUCCESS
-    assert pynvml.nvmlDeviceGetMigMode(card) == [1, 1]
-    assert pynvml.nvmlDeviceSetMigMode(card, 0) == pynvml.NVML_SUCCESS
-    assert pynvml.nvmlDeviceGetMigMode(card) == [0, 0]
+    assert pynvml.nvmlDeviceGetMigMode(machine.handle()) == [0, 0]
+    assert pynvml.nvmlDeviceSetMigMode(machine.handle(), 1) == pynvml.NVML_SUCCESS
+    assert pynvml.nvmlDeviceGetMigMode(machine.handle()) == [1, 1]
+    assert pynvml.nvmlDeviceSetMigMode(machine.handle(), 0) == pynvml.NVML_SUCCESS
+    assert pynvml.nvmlDeviceGetMigMode(machine.handle()) == [0, 0]
+
+
+def test_a_change_of_mode_ends_the_cards_handles(machine: Machine) -> None:
+    before, other = machine.handle(), machine.handle(1)
+    pynvml.nvmlDeviceSetMigMode(before, 0)  # no change
+    pynvml.nvmlDeviceSetMigMode(before, 1)
+    with refused_with(pynvml.NVML_ERROR_INVALID_ARGUMENT):
+        pynvml.nvmlDeviceGetName(before)
+    assert pynvml.nvmlDeviceGetIndex(machine.handle()) == 0
+    assert pynvml.nvmlDeviceGetIndex(other) == 1
 
 
 def test_mode_change_is_refused_while_a_gpu_instance_exists(machine: Machine, card: Any) -> None:

@@ -27,7 +27,7 @@ import pynvml
 from simulator.silicon import nvml
 nvml.install(Path(sys.argv[1]))
 pynvml.nvmlInit()
-card = pynvml.nvmlDeviceGetHandleByIndex(0)
+first = lambda: pynvml.nvmlDeviceGetHandleByIndex(0)
 """
 
 
@@ -39,9 +39,9 @@ def start(state: Path, code: str) -> subprocess.Popen[bytes]:
 
 def test_two_processes_see_the_same_cards(machine: Machine) -> None:
     code = (
-        "pynvml.nvmlDeviceSetMigMode(card, 1)\n"
+        "pynvml.nvmlDeviceSetMigMode(first(), 1)\n"
         "where = pynvml.c_nvmlGpuInstancePlacement_t(start=4, size=4)\n"
-        "pynvml.nvmlDeviceCreateGpuInstanceWithPlacement(card, 9, ctypes.byref(where))\n"
+        "pynvml.nvmlDeviceCreateGpuInstanceWithPlacement(first(), 9, ctypes.byref(where))\n"
     )
     assert start(machine.tree.state, code).wait(timeout=20) == 0
     assert pynvml.nvmlDeviceGetMigMode(machine.handle()) == [1, 1]
@@ -50,7 +50,7 @@ def test_two_processes_see_the_same_cards(machine: Machine) -> None:
 
 
 def test_writers_do_not_lose_each_others_changes(machine: Machine) -> None:
-    toggles = "for _ in range(41): pynvml.nvmlDeviceSetMigMode(card, 1 - pynvml.nvmlDeviceGetMigMode(card)[0])\n"
+    toggles = "for _ in range(41): pynvml.nvmlDeviceSetMigMode(first(), 1 - pynvml.nvmlDeviceGetMigMode(first())[0])\n"
     other = start(machine.tree.state, toggles)
     for _ in range(50):
         machine.state.change_gpu(machine.gpu(1).pci_address, lambda gpu: (replace(gpu, created=gpu.created + 1), None))
@@ -60,7 +60,7 @@ def test_writers_do_not_lose_each_others_changes(machine: Machine) -> None:
 
 def test_a_killed_writer_leaves_a_readable_file_and_no_lock(machine: Machine) -> None:
     for delay_ms in (1, 7, 20):
-        writer = start(machine.tree.state, "while True: pynvml.nvmlDeviceSetPersistenceMode(card, 0)\n")
+        writer = start(machine.tree.state, "while True: pynvml.nvmlDeviceSetPersistenceMode(first(), 0)\n")
         deadline = time.monotonic() + 20
         while machine.gpu().persistence and time.monotonic() < deadline:
             time.sleep(0.005)
@@ -73,7 +73,7 @@ def test_a_killed_writer_leaves_a_readable_file_and_no_lock(machine: Machine) ->
 
 
 def test_a_reader_never_meets_a_half_written_file(machine: Machine) -> None:
-    writer = start(machine.tree.state, "for n in range(400): pynvml.nvmlDeviceSetPersistenceMode(card, n % 2)\n")
+    writer = start(machine.tree.state, "for n in range(400): pynvml.nvmlDeviceSetPersistenceMode(first(), n % 2)\n")
     reads = 0
     while writer.poll() is None:
         assert len(State(machine.tree.state).read().gpus) == 8
@@ -117,7 +117,7 @@ def test_a_process_can_be_killed_in_an_injected_stall(machine: Machine, when: st
     pynvml.nvmlDeviceSetMigMode(machine.handle(), 1)
     stall = Injection(function="nvmlDeviceCreateGpuInstance")
     machine.state.inject(replace(stall, before_ms=30_000) if when == "before_ms" else replace(stall, after_ms=30_000))
-    writer = start(machine.tree.state, "pynvml.nvmlDeviceCreateGpuInstance(card, 9)\n")
+    writer = start(machine.tree.state, "pynvml.nvmlDeviceCreateGpuInstance(first(), 9)\n")
     deadline = time.monotonic() + 20
     while machine.state.read().injections and time.monotonic() < deadline:
         time.sleep(0.01)
