@@ -12,7 +12,6 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,7 +35,7 @@ def settle(tree: Tree) -> None:
     """Do what was written and not done yet, and show who has which card open."""
     _show_holders(tree)
     state = State(tree.state)
-    if any(_unread(tree, state.read())):
+    if _unread(tree, state.read()):
         state.change(lambda silicon: (_done(tree, silicon), None))
 
 
@@ -102,23 +101,23 @@ def _unbind_file(tree: Tree, driver: str) -> Path:
     return tree.sys / "bus/pci/drivers" / driver / "unbind"
 
 
-def _unread(tree: Tree, silicon: Silicon) -> Iterator[tuple[str, list[str]]]:
-    """Each file that was written to, and its new lines; what unbinds comes first."""
+def _unread(tree: Tree, silicon: Silicon) -> list[tuple[str, str]]:
+    """Each file that was written to, and the new text in it; what unbinds comes first.
+
+    But it is read last: whoever is seen to bind has been seen to unbind before.
+    """
     bus = tree.sys / "bus/pci"
-    files = [*sorted(bus.glob("drivers/*/unbind")), *sorted(bus.glob("drivers/*/bind")), bus / "drivers_probe"]
-    for file in files:
-        if not file.is_file():
-            continue
-        name = file.relative_to(bus).as_posix()
-        if text := file.read_text()[silicon.sysfs_read.get(name, 0) :]:
-            yield name, text.split()
+    files = [bus / "drivers_probe", *sorted(bus.glob("drivers/*/bind")), *sorted(bus.glob("drivers/*/unbind"))]
+    names = [file.relative_to(bus).as_posix() for file in files if file.is_file()]
+    found = [(name, (bus / name).read_text()[silicon.sysfs_read.get(name, 0) :]) for name in names]
+    return [(name, text) for name, text in reversed(found) if text]
 
 
 def _done(tree: Tree, silicon: Silicon) -> Silicon:
-    for name, addresses in list(_unread(tree, silicon)):
-        length = (tree.sys / "bus/pci" / name).stat().st_size
-        silicon = replace(silicon, sysfs_read={**silicon.sysfs_read, name: length})
-        for address in addresses:
+    for name, text in _unread(tree, silicon):
+        read = silicon.sysfs_read.get(name, 0) + len(text)  # others may write meanwhile
+        silicon = replace(silicon, sysfs_read={**silicon.sysfs_read, name: read})
+        for address in text.split():
             silicon = _do(tree, silicon, name, address)
     return silicon
 

@@ -14,6 +14,7 @@ from nodedriver.gpuconfig import MpsLimits
 from nodedriver.holding import Checkpoint, ClaimState, PreparedClaim, PreparedDevice, why_not
 from nodedriver.locks import Locks
 from nodedriver.prepared import PreparedClaims
+from nodedriver.vfioconfig import VfioConfig
 
 CARD, OTHER_CARD = PciAddress("0000:17:00.0"), PciAddress("0000:2a:00.0")
 LEFT, RIGHT, INSIDE_LEFT = MigPlacement(9, 0, 4), MigPlacement(9, 4, 4), MigPlacement(14, 2, 2)
@@ -88,6 +89,16 @@ def test_after_a_reboot_every_claim_is_to_be_prepared_anew(tmp_path: Path) -> No
     assert [(d["made_instance"], d["exclusive_process"]) for d in entry["claims"]["a"]["devices"]] == [
         (False, False)
     ] * 2
+
+
+def test_a_reboot_ends_bindings_to_vfio(tmp_path: Path) -> None:
+    """What is bound after it was bound by an administrator, and stays so."""
+    claims = prepared(tmp_path)
+    claims.save(claim("a", replace(device(), vfio=VfioConfig(), bound=True, persistence=True)))
+    assert claims.read().passed_through == {CARD}
+    after = prepared(tmp_path, boot_id="boot-2")
+    after.open((), nothing)
+    assert after.read().passed_through == frozenset()
 
 
 UNREADABLE = {
