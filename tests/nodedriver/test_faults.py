@@ -17,6 +17,7 @@ import pytest
 from dra.names import ClaimRef
 from dra.objects import ResourceClaim
 from nodedriver.driver import Failed, Prepared, PrepareResult
+from nodedriver.facts import GpuFacts
 from simulator.silicon import nvml as silicon_nvml
 from simulator.silicon.hardware import Injection
 from tests.nodedriver.claims import allocated, given, mps, of_class
@@ -152,3 +153,25 @@ def test_a_compute_mode_that_can_not_be_set_or_taken_back(supervised: Machine) -
     faults.fail("nvmlDeviceSetComputeMode", 0, LOST)
     assert blames(faults.unprepare(), "nvmlDeviceSetComputeMode", faults.card)
     faults.unprepare_again()
+
+
+def test_a_call_that_fails_while_cards_are_read_concerns_its_card_alone(machine: Machine) -> None:
+    """What is published of the other seven is the same, whichever function fails for the first."""
+    card, undisturbed = machine.state.read().gpus[0].pci_address, machine.gpus.facts()
+    for function in silicon_nvml.FUNCTIONS:
+        machine.state.inject(Injection(function=function, times=0, pci_address=card))
+    machine.gpus.facts()
+    asked = [row.function for row in machine.state.read().injections if row.met]
+    assert len(asked) >= 12, asked
+    for function in asked:
+        machine.state.heal()
+        machine.state.inject(Injection(function=function, code=UNKNOWN, times=0, pci_address=card))
+        found = [facts for facts in machine.gpus.facts() if facts.pci_address != card]
+        assert [known(each) for each in found] == [known(each) for each in undisturbed[1:]], function
+    machine.state.heal()
+    assert machine.gpus.facts() == undisturbed
+
+
+def known(facts: GpuFacts) -> tuple[object, ...]:
+    """What is known of a card itself; whom it reaches over NVLink depends on the others."""
+    return facts.pci_address, facts.uuid, facts.product_name, facts.memory, facts.profiles, facts.instances
