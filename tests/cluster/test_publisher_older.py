@@ -76,6 +76,7 @@ def test_an_older_server_is_given_whole_cards_alone(older_client: KubeClient) ->
     features = detect_features(older_client, DRIVER, NODE)
     assert not features.shares
     assert not features.counters
+    assert not features.waiting  # binding conditions
     Publisher(older_client, driver_name=DRIVER, node_name=NODE).publish(content())
 
     found = published(older_client)

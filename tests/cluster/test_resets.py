@@ -34,6 +34,8 @@ def driver(cluster: Cluster, node: Node) -> Iterator[NodeDriver]:
     cluster.make_namespace(TEAM)
     with NodeDriver(node, accounts, DRIVER, "a100x8") as running:
         yield running
+    cluster.call("DELETE", f"/apis/resource.k8s.io/v1/resourceslices?fieldSelector=spec.driver%3D{DRIVER}")
+    cluster.call("DELETE", "/apis/resource.k8s.io/v1/deviceclasses/ampere")
 
 
 @pytest.fixture
