@@ -132,6 +132,11 @@ class Checkpoint:
         return replace(self, claims={key: claim for key, claim in self.claims.items() if key != uid})
 
 
+def held_devices(checkpoint: Checkpoint) -> tuple[PreparedDevice, ...]:
+    """Every device of every claim."""
+    return tuple(device for claim in checkpoint.claims.values() for device in claim.devices)
+
+
 def neighbours(checkpoint: Checkpoint, uid: ClaimUID, gpus: AbstractSet[PciAddress]) -> tuple[PreparedClaim, ...]:
     """The claims on these cards other than that one, in the order of their uids."""
     others = sorted(checkpoint.claims.values(), key=lambda other: other.uid)

@@ -36,6 +36,7 @@ from nodedriver.hands import Hands, Tools
 from nodedriver.health.ailments import Policy
 from nodedriver.health.monitor import Health, Monitor
 from nodedriver.health.report import DeviceHealth, health_of, unwatched
+from nodedriver.holding import PreparedDevice, held_devices
 from nodedriver.inventory import (
     EVERY_FEATURE,
     DeviceRecord,
@@ -167,7 +168,7 @@ def _run_driver(config: Config) -> None:
         awaited = AwaitedClaims(cluster, Naming(config.driver_name, config.node_name), records)
         published = _published(publisher, awaited.noting(build))
         with _running(statuses, rounds, watch), published as publish, _running(cards):
-            streams = HealthStreams(config.node_name, partial(_healths, parts.records.values(), health))
+            streams = HealthStreams(config.node_name, partial(_healths, parts, health))
 
             def changed() -> None:
                 streams.wake()
@@ -175,9 +176,11 @@ def _run_driver(config: Config) -> None:
                 cards.nudge()
                 statuses.wish_all()
 
+            held = {each.gpu for each in held_devices(prepared.read()) if each.vendor is Vendor.NVIDIA}
+            here = held | {gpu.pci_address for gpu in facts}
             maintenance = Maintenance(awaited, ledger, _workshop(config, gpus, prepared, minors), config.reset_wait)
             with (
-                _monitored(gpus, facts, ranks.keys() - {card.pci_address for card in plain}, health, changed),
+                _monitored(gpus, here, ranks.keys() - {card.pci_address for card in plain}, health, changed),
                 _running(daemons.tell(changed, statuses.wish), maintenance.through(cluster, locks, changed)),
                 _listening(config, parts, publisher, endpoints),
             ):
@@ -247,13 +250,12 @@ def _open_nvml(config: Config, plain: Collection[PlainCardFacts], fill: Callable
 
 
 def _monitored(
-    gpus: Nvml, here: Iterable[GpuFacts], ever: Iterable[PciAddress], health: Health, changed: Callable[[], None]
+    gpus: Nvml, here: Iterable[PciAddress], ever: Iterable[PciAddress], health: Health, changed: Callable[[], None]
 ) -> AbstractContextManager[None]:
-    """Meanwhile hear of errors of the cards that NVML ever had, and look at those that are here."""
+    """Meanwhile hear of errors of the cards that NVML ever had, and look at those that are here or should be."""
     if not gpus.is_open:
         return nullcontext()
-    monitor = Monitor(health, gpus.events(ever), gpus.look, changed)
-    return _running(monitor.watch([gpu.pci_address for gpu in here]))
+    return _running(Monitor(health, gpus.events(ever), gpus.look, changed).watch(tuple(here)))
 
 
 def _plan_rules(config: Config) -> PlanRules:
@@ -310,12 +312,15 @@ def _claim_statuses(
     return statuses, Rounds(_in_turn(seen.look, statuses.wish_all), seconds=PROCESS_SECONDS, name="last-seen")
 
 
-def _healths(records: Iterable[DeviceRecord], health: Health) -> list[DeviceHealth]:
+def _healths(parts: Parts, health: Health) -> list[DeviceHealth]:
+    """Of what the cards give, and of what claims hold although its card is gone."""
+    held = {each.device: each for each in held_devices(parts.prepared.read())}
+    every: dict[str, DeviceRecord | PreparedDevice] = {**held, **parts.records}
     return [
-        health_of(each.name, health.of(each.gpu, each.placement))
+        health_of(name, health.of(each.gpu, each.placement))
         if each.vendor is Vendor.NVIDIA
-        else unwatched(each.name, each.vendor)
-        for each in records
+        else unwatched(name, each.vendor)
+        for name, each in every.items()
     ]
 
 
