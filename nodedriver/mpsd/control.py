@@ -44,11 +44,15 @@ class Doors:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a daemon says of itself: its defaults, bytes or None for no limit, and the process ids of its servers."""
+    """What a daemon says of itself: its defaults, bytes or None for no limit, and the process ids of its servers.
+
+    `at_fault`: a client of a server that was asked about met a fatal fault; that server waits for its clients to go.
+    """
 
     thread_percentage: float
     memory_limit: int | None
     servers: tuple[int, ...] = ()
+    at_fault: bool = False
 
     def are(self, spec: MpsDaemonSpec) -> bool:
         """Whether these are the defaults that were asked for."""
@@ -105,10 +109,11 @@ class Control:
             self._set(f"set_active_thread_percentage {pid} {percentage}", f"set_device_pinned_mem_limit {pid}", limit)
         return self._checked(settings, spec)
 
-    def settings(self) -> Settings:
-        """What the daemon says of itself, asked in one go, since each call of the program is a process."""
-        commands = "get_default_active_thread_percentage", f"get_default_device_pinned_mem_limit {self._device}"
-        answer = self._run("\n".join((*commands, "get_server_list")))
+    def settings(self, servers: Iterable[int] = ()) -> Settings:
+        """What the daemon says of itself and these servers, in one go, since each call of the program is a process."""
+        defaults = "get_default_active_thread_percentage", f"get_default_device_pinned_mem_limit {self._device}"
+        states = (f"get_server_status {server}" for server in servers)
+        answer = self._run("\n".join((*defaults, "get_server_list", *states)))
         try:
             return _read(answer.splitlines())
         except ValueError as error:
@@ -124,14 +129,6 @@ class Control:
             memory_limit=settings.memory_limit,
             clients=clients,
         )
-
-    def servers(self) -> list[int]:
-        """The process ids of its servers."""
-        return self._numbers("get_server_list")
-
-    def is_at_fault(self, server: int) -> bool:
-        """Whether a client of that server met a fatal fault, and the server waits for its old clients to go."""
-        return "FAULT" in self._run(f"get_server_status {server}").upper()
 
     def terminate(self, server: int, client: int) -> None:
         """Destroy a client's contexts in good order; its process stays. MpsError where that fails, or it has gone."""
@@ -190,12 +187,16 @@ class Control:
 
 
 def _read(lines: list[str]) -> Settings:
-    """The percentage, a memory limit where one is set, then a server a line. ValueError for anything else."""
-    percentage, *rest = lines or [""]
-    memory = [match for line in rest if (match := _MEMORY.fullmatch(line.strip()))]
-    servers = [int(line) for line in rest if line.strip() and not _MEMORY.fullmatch(line.strip())]
+    """The percentage, a memory limit where one is set, the servers, states in words. ValueError for anything else."""
+    percentage, *rest = [line.strip() for line in lines if line.strip()] or [""]
+    memory = [match for line in rest if (match := _MEMORY.fullmatch(line))]
+    states = [line for line in rest if line.isalpha()]
+    servers = [int(line) for line in rest if not line.isalpha() and not _MEMORY.fullmatch(line)]
     limit = int(memory[0][1]) * _UNITS[memory[0][2]] if memory else 0
-    return Settings(float(percentage), limit if 0 < limit < _UNLIMITED else None, tuple(servers))
+    limited = limit if 0 < limit < _UNLIMITED else None
+    return Settings(
+        float(percentage), limited, tuple(servers), at_fault=any("FAULT" in each.upper() for each in states)
+    )
 
 
 def wanted_by(spec: MpsDaemonSpec) -> Settings:

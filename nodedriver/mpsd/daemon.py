@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from nodedriver.mpsd import clients
-from nodedriver.mpsd.control import Control, Doors, Program, wanted_by
+from nodedriver.mpsd.control import Control, Doors, Program, Settings, wanted_by
 from nodedriver.mpsd.record import Places, ProcessId, Record, boot_id, start_time, wait_for_any
 from nodedriver.mpsd.sharedmemory import with_shared_memory
 from nodedriver.ports import MpsDaemonSpec, MpsDaemonStatus, MpsError, MpsReport, MpsState
@@ -85,15 +85,18 @@ class Daemon:
 
     def look(self, spec: MpsDaemonSpec) -> MpsReport:
         """How it is now: by its process, and asked of the daemon itself, which should have these limits."""
+        known = [server.pid for server in self._servers if server.is_alive()]
         self._heard([])
         if not self.is_alive():
             return self.report(MpsState.DOWN, "the control daemon ended")
         try:
-            settings = self._control.settings()
+            settings = self._settings(known)
+            if not set(settings.servers) <= set(known):
+                settings = self._control.settings(settings.servers)
             self._heard(settings.servers)
             if not self._servers:
                 return self.report(MpsState.DOWN, SERVER_ENDED)
-            if any(self._control.is_at_fault(server) for server in settings.servers):
+            if settings.at_fault:
                 return self.report(MpsState.FAULT, "a client met a fatal fault; new ones wait until the old have gone")
         except MpsError as error:
             return self.report(MpsState.DOWN, str(error))
@@ -142,6 +145,12 @@ class Daemon:
             self._control.terminate(server, client)
         if (server, client) in self._control.clients([server]) and not clients.kill(client, _KILL_SECONDS):
             raise MpsError(f"the MPS daemon of {self.device} still has client {client}, which does not end when killed")
+
+    def _settings(self, servers: list[int]) -> Settings:
+        try:
+            return self._control.settings(servers)
+        except MpsError:  # one of them may have ended just now
+            return self._control.settings()
 
     def _heard(self, servers: Iterable[int]) -> None:
         found = ((pid, start_time(pid)) for pid in servers)

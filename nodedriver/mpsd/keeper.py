@@ -20,7 +20,7 @@ from nodedriver.ports import MpsDaemonSpec, MpsDaemonStatus, MpsError, MpsReport
 log = structlog.get_logger(__name__)
 
 _TO_MEND = (SERVER_ENDED, LIMITS_CHANGED)
-_LOOK_SECONDS = 10.0  # between two looks while nothing ends; each runs NVIDIA's program twice
+_LOOK_SECONDS = 10.0  # between two looks while nothing ends; each runs NVIDIA's program
 
 
 class Keeper:

@@ -7,6 +7,7 @@ an update of the driver leaves alone. SIGKILL leaves the daemons running for the
 from __future__ import annotations
 
 import fcntl
+import os
 import signal
 import socketserver
 import threading
@@ -39,20 +40,26 @@ def serve(config: Config) -> None:
     config.mps_dir.mkdir(parents=True, exist_ok=True)
     with _alone(config.mps_dir):
         supervisor = Supervisor(config.mps_dir, program)
-        stop = _stop_on_signals()
+        signals = _signals()
         supervisor.resume()
         with _answering(config.mps_socket, supervisor):
             log.info("MPS supervisor started", socket=str(config.mps_socket))
-            stop.wait()
+            os.read(signals, 1)
         supervisor.stop()
         log.info("MPS supervisor stopped")
 
 
-def _stop_on_signals() -> threading.Event:
-    stop = threading.Event()
+def _signals() -> int:
+    """A descriptor that can be read once a signal says stop.
+
+    The kernel may give a signal to any thread, and a main thread that waits for a lock or an event does not wake then.
+    """
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-    return stop
+        signal.signal(number, lambda *_: None)
+    signal.set_wakeup_fd(writer)
+    return reader
 
 
 @contextmanager
