@@ -169,15 +169,8 @@ def _run_driver(config: Config) -> None:
         published = _published(publisher, awaited.noting(build))
         with _running(statuses, rounds, watch), published as publish, _running(cards):
             streams = HealthStreams(config.node_name, partial(_healths, parts, health))
-
-            def changed() -> None:
-                streams.wake()
-                publish()
-                cards.nudge()
-                statuses.wish_all()
-
-            held = {each.gpu for each in held_devices(prepared.read()) if each.vendor is Vendor.NVIDIA}
-            here = held | {gpu.pci_address for gpu in facts}
+            changed = _in_turn(streams.wake, publish, cards.nudge, statuses.wish_all)
+            here = _looked_at(facts, prepared)
             maintenance = Maintenance(awaited, ledger, _workshop(config, gpus, prepared, minors), config.reset_wait)
             with (
                 _monitored(gpus, here, ranks.keys() - {card.pci_address for card in plain}, health, changed),
@@ -256,6 +249,12 @@ def _monitored(
     if not gpus.is_open:
         return nullcontext()
     return _running(Monitor(health, gpus.events(ever), gpus.look, changed).watch(tuple(here)))
+
+
+def _looked_at(facts: Iterable[GpuFacts], prepared: PreparedClaims) -> set[PciAddress]:
+    """The cards that are here, and those that claims hold though they are gone."""
+    held = {each.gpu for each in held_devices(prepared.read()) if each.vendor is Vendor.NVIDIA}
+    return held | {gpu.pci_address for gpu in facts}
 
 
 def _plan_rules(config: Config) -> PlanRules:
