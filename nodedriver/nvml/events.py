@@ -29,12 +29,14 @@ class OnCard(Protocol):
 
 
 _log = structlog.get_logger()
-_MASK = pynvml.nvmlEventTypeXidCriticalError
+_DOUBLE_BIT = pynvml.nvmlEventTypeDoubleBitEccError
+_MASK = pynvml.nvmlEventTypeXidCriticalError | _DOUBLE_BIT
+_XID_OF_DOUBLE_BIT = 48  # "double-bit ECC error" (NVIDIA's XID catalogue); the event itself carries no number
 _WHOLE_CARD = 0xFFFFFFFF
 
 
 class EventSet:
-    """The critical XIDs of the cards that could be registered."""
+    """The critical XIDs and double-bit ECC errors of the cards that could be registered."""
 
     def __init__(self, gpus: Iterable[PciAddress], on: OnCard, is_away: Callable[[PciAddress], bool]) -> None:
         """Register each card, in its own thread; `unmonitored` are those that can't be, but for those that are away."""
@@ -58,7 +60,7 @@ class EventSet:
             return None
         gpu, event = heard
         placement = self._on(gpu, partial(_placement, gpu_instance=int(event.gpuInstanceId)))
-        return CardEvent(gpu, int(event.eventData), placement)
+        return CardEvent(gpu, _xid(event), placement)
 
     @in_session
     def _heard(self, milliseconds: int) -> tuple[PciAddress, Any] | None:
@@ -107,6 +109,11 @@ def look(card: Card) -> CardLook:
     found = mig.placements(card)
     recovery = _recovery_action(card)
     return CardLook(answers=True, recovery=None if recovery is None else severity_of_action(recovery), placements=found)
+
+
+def _xid(event: Any) -> int:
+    """The number of the error; that of a double-bit ECC error for NVML's other way to tell of one."""
+    return _XID_OF_DOUBLE_BIT if event.eventType & _DOUBLE_BIT else int(event.eventData)
 
 
 def _recovery_action(card: Card) -> int | None:

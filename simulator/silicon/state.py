@@ -20,6 +20,7 @@ from simulator.silicon import tree
 from simulator.silicon.hardware import Event, Gpu, Injection, MpsDaemon, Process, Silicon
 
 XID = 0x8  # nvmlEventTypeXidCriticalError
+DOUBLE_BIT = 0x2  # nvmlEventTypeDoubleBitEccError
 MOST_EVENTS = 64  # that are remembered for event sets that have not looked yet
 _DECODER = msgspec.json.Decoder(Silicon)
 
@@ -78,12 +79,19 @@ class State:
 
     def happen(self, pci_address: str, *, xid: int, gpu_instance: int | None = None, recovery_action: int = 0) -> None:
         """Let a critical XID occur on a card, or in one of its GPU instances; the card then asks for that recovery."""
+        self._tell(
+            Event(number=0, pci_address=pci_address, type=XID, data=xid, gpu_instance=gpu_instance), recovery_action
+        )
 
+    def flip_two_bits(self, pci_address: str, *, recovery_action: int) -> None:
+        """Let ECC find an error that it can't correct, told as an event of its own without a number."""
+        self._tell(Event(number=0, pci_address=pci_address, type=DOUBLE_BIT), recovery_action)
+
+    def _tell(self, happened: Event, recovery_action: int) -> None:
         def on_silicon(silicon: Silicon) -> tuple[Silicon, None]:
-            number = silicon.events[-1].number + 1 if silicon.events else 1
-            event = Event(number=number, pci_address=pci_address, type=XID, data=xid, gpu_instance=gpu_instance)
+            event = replace(happened, number=silicon.events[-1].number + 1 if silicon.events else 1)
             told = replace(silicon, events=(*silicon.events, event)[-MOST_EVENTS:])
-            gpu = next(g for g in told.gpus if g.pci_address == pci_address)
+            gpu = next(g for g in told.gpus if g.pci_address == event.pci_address)
             return with_gpu(told, replace(gpu, recovery_action=recovery_action)), None
 
         self.change(on_silicon)

@@ -82,6 +82,11 @@ def test_an_error_is_heard_published_kept_and_lifted_after_a_reset(watched: Ward
     assert watched.known().taints(watched.cards[1], None) == ()
 
 
+def test_a_double_bit_error_that_comes_without_a_number_counts_as_its_xid(watched: Ward) -> None:
+    watched.state.flip_two_bits(watched.cards[1], recovery_action=1)
+    wait_until(lambda: watched.taints(1) == [("xid", "48")], "the taint of the second card")
+
+
 def test_an_error_in_an_instance_concerns_what_overlaps_it(watched: Ward) -> None:
     card = watched.cards[0]
     watched.gpus.enter_mig(card)
