@@ -13,7 +13,7 @@ from typing import Any
 from simulator.silicon.hardware import Gpu
 from tests.cluster.driver import NodeDriver
 
-_RANDOM = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_RANDOM = re.compile(r"[0-9a-f]{8}([-_][0-9a-f]{4}){3}[-_][0-9a-f]{12}")
 _POOL_OF_PIPES = re.compile(r"/mps/[0-9a-f]+/")
 _GENERATED = re.compile(r"(-extended-resources|-gpu)-[a-z0-9]{5}")
 
@@ -32,7 +32,7 @@ def footprint(driver: NodeDriver) -> dict[str, Any]:
 
 
 def _card(gpu: Gpu) -> dict[str, Any]:
-    card = asdict(gpu) | {"created": 0, "processes": len(gpu.processes)}
+    card = asdict(gpu) | {"created": 0, "renewed": 0, "processes": len(gpu.processes)}
     for instance in card["gpu_instances"]:
         instance["created"] = 0
         for compute_instance in instance["compute_instances"]:

@@ -127,7 +127,7 @@ def test_new_pods_avoid_a_card_until_it_has_recovered(node_driver: NodeDriver, t
 
     recover(node_driver, *cards[:7])
     team.await_running(2)
-    assert taints(node_driver) == {}
+    wait_until(lambda: taints(node_driver) == {}, "the end of all taints")
 
 
 def extended(name: str) -> Document:
