@@ -29,11 +29,14 @@ SELECTOR = (
 @pytest.fixture
 def team(node_driver: NodeDriver, cluster: Cluster) -> Iterator[Workloads]:
     """A namespace with a template for one whole card."""
-    yield from whole_card_template(cluster)
+    yield from whole_card_template(cluster, node_driver)
 
 
-def whole_card_template(cluster: Cluster) -> Iterator[Workloads]:
-    """A template for one whole card in a team's namespace; all workloads there are gone afterwards."""
+def whole_card_template(cluster: Cluster, driver: NodeDriver) -> Iterator[Workloads]:
+    """A template for one whole card in a team's namespace; all workloads there are gone afterwards.
+
+    A pod that ends at once is gone from the API before the kubelet has unprepared its claim.
+    """
     selectors = [{"cel": {"expression": SELECTOR}}]
     cluster.apply(made("DeviceClass", CLASS, {"selectors": selectors, "extendedResourceName": EXTENDED}))
     spec = {"spec": {"devices": {"requests": [{"name": "card", "exactly": {"deviceClassName": CLASS}}]}}}
@@ -41,6 +44,7 @@ def whole_card_template(cluster: Cluster) -> Iterator[Workloads]:
     cluster.apply(made("ResourceClaimTemplate", CLASS, spec, namespace="ml-team"))
     yield workloads
     workloads.clear()
+    wait_until(lambda: not list(driver.node.cdi.iterdir()), "the end of the claims' CDI files", 90)
 
 
 def made(kind: str, name: str, spec: Document, **metadata: str) -> Document:

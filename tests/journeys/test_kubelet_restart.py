@@ -16,7 +16,7 @@ from tests.journeys.workloads import Workloads
 @pytest.fixture
 def team(node_driver: NodeDriver, cluster: Cluster) -> Iterator[Workloads]:
     """A namespace with a template for one whole card."""
-    yield from whole_card_template(cluster)
+    yield from whole_card_template(cluster, node_driver)
 
 
 def test_slices_come_back_and_pods_go_on(node_driver: NodeDriver, team: Workloads) -> None:

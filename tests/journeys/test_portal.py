@@ -129,7 +129,7 @@ def assert_held_to_a_quarter(driver: NodeDriver, pod: str, device: str) -> None:
 def the_operator_sees_it(olga: Page, portal: Portal, result: dict[str, Any], looks: Looks) -> None:
     """Who holds the device stands in the list and on its page."""
     olga.goto(f"{portal.url}/devices/?q=reranker")
-    row = olga.get_by_role("row").filter(has_text=result["device"])
+    row = olga.get_by_role("row").filter(has=olga.get_by_role("link", name=result["device"], exact=True))
     expect(row).to_contain_text("ml-team")
     expect(row).to_contain_text("25 %")
     looks.at(olga, "devices")
