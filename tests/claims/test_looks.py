@@ -110,10 +110,11 @@ def test_a_create_that_is_refused(as_browser: Page, looks: Looks, away: str) -> 
     looks.at(as_browser, "create-changed")
 
 
-def test_a_silent_cluster_leaves_the_files_and_takes_the_button(as_browser: Page, looks: Looks) -> None:
+def test_a_silent_cluster_leaves_the_files_and_takes_the_buttons(as_browser: Page, looks: Looks) -> None:
     StreamCursor.objects.update(synced_at=timezone.now() - timedelta(minutes=9), last_error="no answer: refused")
     as_browser.goto(f"/request/?{QUERY}&form={KEY}")
     expect(as_browser.get_by_role("button", name="Create the template")).to_be_disabled()
+    expect(as_browser.get_by_role("button", name="Validate")).to_be_disabled()
     expect(as_browser.get_by_role("link", name="Download template.yaml")).to_be_visible()
     looks.at(as_browser, "request-silent")
 

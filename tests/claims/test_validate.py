@@ -5,16 +5,20 @@ What a real API server says is in tests/cluster/test_claims_validate.py.
 
 from __future__ import annotations
 
+import re
+from datetime import timedelta
 from html import unescape
 from typing import Any
 from urllib.parse import parse_qsl
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from claims.models import GpuRequest, GpuRequestEvent
+from gpuinventory.models import StreamCursor
 from tests.claims.pages import create_form
-from tests.claims.rows import KEY, QUERY
+from tests.claims.rows import CLASS, KEY, QUERY
 
 pytestmark = pytest.mark.usefixtures("fleet", "away")
 HTMX = {"HX-Request": "true", "HX-Request-Type": "partial"}
@@ -35,6 +39,21 @@ def test_a_cluster_that_is_away_is_503_in_the_panel_and_the_form_stays(as_alice:
     assert "It could not be validated." in text
     assert f"no answer from {away}" in text
     assert create_form(answer.content.decode())["count"] == "2"
+
+
+@pytest.mark.parametrize(
+    ("style", "reason"),
+    [("", "nothing can be created or validated now"), ("extended", "nothing can be validated now")],
+)
+def test_while_the_cluster_is_silent_the_button_is_off_and_says_why(as_alice: Client, style: str, reason: str) -> None:
+    address = f"/request/?{QUERY.replace(CLASS, 'h100-shared')}&form={KEY}" + (f"&style={style}" if style else "")
+    button = re.compile(r'id="validate-button" disabled aria-describedby="away-why"')
+    assert not button.search(said(as_alice.get(address)))
+
+    StreamCursor.objects.update(synced_at=timezone.now() - timedelta(minutes=9), last_error="no answer: refused")
+    page = said(as_alice.get(address))
+    assert button.search(page)
+    assert reason in page.split('id="away-why"')[1].split("</span>")[0]
 
 
 def test_htmx_gets_the_part_with_the_same_words(as_alice: Client) -> None:
