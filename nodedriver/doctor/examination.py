@@ -75,7 +75,7 @@ class Doctor:
         yield runtimes.runtime(runtime, str(config.cdi_dir))
         yield judging.vendor_driver(looks.vendor_driver(config))
         yield judging.kubelet(looks.kubelet(config, command, settings, info.kubelet_version))
-        yield judging.iommu(looks.iommu_groups(config))
+        yield judging.vfio(looks.iommu_groups(config), looks.vfio_modules_missing(config))
 
     def _agents(
         self, running: Iterable[Process], cards: Iterable[GpuFacts], claims: Collection[PreparedClaim]

@@ -6,9 +6,11 @@ Each rule names its source; versions are compared by their first numbers.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from nodedriver.doctor.findings import Finding, Verdict, ok, unknown
 from nodedriver.doctor.seen import Kubelet, VendorDriver
+from nodedriver.vfio.modules import how_to_load
 
 KERNEL, CGROUPS, DRIVER, KUBELET, VFIO = (
     "KernelSupported", "CgroupsSupported", "DriverReady", "KubeletSupported", "VfioPossible",
@@ -112,10 +114,21 @@ def kubelet(seen: Kubelet) -> Finding:
     return _kubelet_by_version(seen, version) or _kubelet_by_gates(seen)
 
 
-def iommu(groups: int) -> Finding:
-    """Cards are passed through to virtual machines by IOMMU group alone (kernel, Documentation/driver-api/vfio)."""
-    if groups:
+def vfio(groups: int, missing: Sequence[str]) -> Finding:
+    """Cards are passed through to virtual machines by IOMMU group alone, and not while modules are `missing` (kernel,
+    Documentation/driver-api/vfio.rst).
+    """
+    if groups and not missing:
         return ok(VFIO, f"The IOMMU is on, with {groups} groups.", reason="IommuOn")
+    if groups:
+        return Finding(
+            check=VFIO,
+            verdict=Verdict.NOTE,
+            reason="ModulesNotLoaded",
+            what=f"The kernel has not loaded {' and '.join(missing)}.",
+            why="A card that needs that can't be passed through to a virtual machine: no VFIO device is published.",
+            next_step=f"If that is wanted: {how_to_load(missing)}; then restart the node driver.",
+        )
     return Finding(
         check=VFIO,
         verdict=Verdict.NOTE,

@@ -17,6 +17,7 @@ from nodedriver.doctor.processes import Process
 from nodedriver.doctor.runtimes import containerd_settings, crio_settings, socket_of
 from nodedriver.doctor.seen import Kubelet, Runtime, VendorDriver
 from nodedriver.driverroot import find_nvml
+from nodedriver.vfio.iommu import Roots, modules_missing
 
 _NVIDIA, _DISPLAY = "0x10de", "0x03"
 _CONTAINERD_CONFIG, _CRIO_CONFIG = "/etc/containerd/config.toml", "/etc/crio/crio.conf"
@@ -48,6 +49,12 @@ def iommu_groups(config: Config) -> int:
     return sum(1 for _ in (config.sys_root / "kernel/iommu_groups").glob("*"))
 
 
+def vfio_modules_missing(config: Config) -> tuple[str, ...]:
+    """The modules that are not loaded and without which an NVIDIA card of this node can't be passed through."""
+    roots = Roots(config.sys_root, config.proc_root)
+    return tuple(sorted({module for card in _nvidia_cards(config) for module in modules_missing(roots, card.name)}))
+
+
 def vendor_driver(config: Config) -> VendorDriver:
     """Version of module and library, and the cards on the bus."""
     module = re.search(r"Kernel Module(?: for \S+)?\s+([\d.]+)", _text(config.proc_root / "driver/nvidia/version"))
@@ -56,7 +63,7 @@ def vendor_driver(config: Config) -> VendorDriver:
     return VendorDriver(
         module=module[1] if module else "",
         library=version[1] if version else "",
-        cards=sum(map(_is_card, (config.sys_root / "bus/pci/devices").glob("*"))),
+        cards=len(_nvidia_cards(config)),
         root=str(config.driver_root),
     )
 
@@ -174,6 +181,11 @@ def _below(root: Path, path: str) -> Path:
 def _table(document: Table, key: str) -> Table:
     found = document.get(key)
     return found if isinstance(found, Mapping) else {}
+
+
+def _nvidia_cards(config: Config) -> list[Path]:
+    """Their folders in sysfs."""
+    return [device for device in (config.sys_root / "bus/pci/devices").glob("*") if _is_card(device)]
 
 
 def _is_card(device: Path) -> bool:

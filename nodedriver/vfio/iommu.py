@@ -11,9 +11,10 @@ from pathlib import Path
 
 from nodedriver import sysfs
 from nodedriver.facts import PciAddress, VfioFacts
-from nodedriver.vfio.modules import best_module, driver_names, is_vfio
+from nodedriver.vfio.modules import best_module, driver_names, how_to_load, is_vfio
 
 _BRIDGES = ("0x0600", "0x0604")  # host and PCI-to-PCI bridges; a bridge of another kind has memory of its own to guard
+_TYPE1 = "vfio_iommu_type1"  # serves the interface of groups
 _MEMORY_64BIT = 0x200 | 0x100000  # IORESOURCE_MEM and IORESOURCE_MEM_64 of Linux' ioport.h
 
 
@@ -62,6 +63,15 @@ def module_driver(roots: Roots, address: str) -> str | None:
     return next((name for name in driver_names(module) if (drivers_folder(roots.sys) / name).is_dir()), None)
 
 
+def modules_missing(roots: Roots, address: str) -> tuple[str, ...]:
+    """What has to be loaded before this card can be passed through: the module that takes it, and one by which a
+    program maps its memory (Documentation/driver-api/vfio.rst, "IOMMUFD and vfio_iommu_type1").
+    """
+    module = best_module(read(roots.sys, address, "modalias"), _aliases(roots.proc))
+    mapped = has_iommufd(roots.sys) or (roots.sys / "module" / _TYPE1).is_dir()
+    return (*(() if module_driver(roots, address) else (module,)), *(() if mapped else (_TYPE1,)))
+
+
 def why_not(roots: Roots, address: PciAddress) -> str:
     """Why this card can't be passed through, and what to do; "" where it can."""
     group = group_of(roots.sys, address)
@@ -72,9 +82,8 @@ def why_not(roots: Roots, address: PciAddress) -> str:
         return (
             f"its IOMMU group {group} also holds {', '.join(strangers)}: use a PCIe slot with a group of its own (ACS)"
         )
-    if module_driver(roots, address) is None:
-        module = best_module(read(roots.sys, address, "modalias"), _aliases(roots.proc))
-        return f"the module {module} is not loaded: modprobe {module}, and name it in /etc/modules-load.d"
+    if missing := modules_missing(roots, address):
+        return f"the kernel has not loaded {' and '.join(missing)}: {how_to_load(missing)}"
     return ""
 
 

@@ -6,6 +6,7 @@ aliases are made by scripts/mod/file2alias.c of Linux, from PCI_DRIVER_OVERRIDE_
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 GENERIC = "vfio_pci"
@@ -28,6 +29,11 @@ def best_module(modalias: str, aliases: str) -> str:
 def driver_names(module: str) -> tuple[str, str]:
     """Under which names the module's driver may stand in sysfs: vfio_pci calls its own vfio-pci, others keep theirs."""
     return module.replace("_", "-"), module
+
+
+def how_to_load(modules: Sequence[str]) -> str:
+    """What an administrator does, for now and for the next boot (modprobe(8), modules-load.d(5))."""
+    return f"modprobe -a {' '.join(modules)}, and name {'them' if modules[1:] else 'it'} in /etc/modules-load.d"
 
 
 def is_vfio(driver: str | None) -> bool:

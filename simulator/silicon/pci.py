@@ -49,8 +49,9 @@ def load_module(sys_root: Path, driver: str) -> None:
 
 
 def load_vfio(sys_root: Path) -> None:
-    """Load vfio-pci, with the interfaces of both kinds."""
+    """Load vfio-pci and vfio_iommu_type1, with the interfaces of both kinds."""
     load_module(sys_root, "vfio-pci")
+    _write_files(sys_root / "module/vfio_iommu_type1/parameters", {"allow_unsafe_interrupts": "N"})
     _write_files(sys_root / "class/misc/vfio", {"dev": "10:196"})
     _write_files(sys_root / "class/misc/iommu", {"dev": "10:122"})
 

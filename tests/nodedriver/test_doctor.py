@@ -93,8 +93,16 @@ def test_kubelet(seen: Kubelet, expected: Told) -> None:
     assert told(judging.kubelet(seen)) == expected
 
 
-def test_iommu() -> None:
-    assert [told(judging.iommu(groups)) for groups in (12, 0)] == [("ok", "IommuOn"), ("note", "IommuOff")]
+@pytest.mark.parametrize(
+    ("groups", "missing", "expected"),
+    [
+        (12, (), ("ok", "IommuOn")),
+        (12, ("vfio_pci",), ("note", "ModulesNotLoaded")),
+        (0, ("vfio_pci",), ("note", "IommuOff")),
+    ],
+)
+def test_vfio(groups: int, missing: tuple[str, ...], expected: Told) -> None:
+    assert told(judging.vfio(groups, missing)) == expected
 
 
 def containerd(version: str = "", **more: Any) -> Runtime:

@@ -156,6 +156,15 @@ def test_instances_that_others_made_are_found(made: MadeNode, folder: Path, stor
     assert reasons(findings(made, folder)) == {"InstancesKnown": "MadeByOthers"}
 
 
+def test_modules_that_pass_cards_through_are_missed(made: MadeNode, folder: Path, store: Store) -> None:
+    (made.tree.sys / "bus/pci/drivers/vfio-pci").rename(folder / "unloaded")
+    found = findings(made, folder)
+    assert reasons(found) == {"VfioPossible": "ModulesNotLoaded"}
+    assert found["VfioPossible", None]["verdict"] == "note"
+    assert found["VfioPossible", None]["what"] == "The kernel has not loaded vfio_pci."
+    assert "modprobe -a vfio_pci, and name it in /etc/modules-load.d" in found["VfioPossible", None]["nextStep"]
+
+
 def boot_id(made: MadeNode) -> str:
     return (made.tree.proc / "sys/kernel/random/boot_id").read_text().strip()
 

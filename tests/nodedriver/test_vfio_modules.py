@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -88,7 +89,20 @@ def test_a_card_whose_module_is_loaded_can_be_passed_through(tree: Tree) -> None
 
 def test_without_the_module_the_next_step_is_said(tree: Tree) -> None:
     assert iommu.why_not(roots(tree), first(tree)) == (
-        "the module vfio_pci is not loaded: modprobe vfio_pci, and name it in /etc/modules-load.d"
+        "the kernel has not loaded vfio_pci and vfio_iommu_type1: modprobe -a vfio_pci vfio_iommu_type1, and name them "
+        "in /etc/modules-load.d"
+    )
+    assert iommu.facts(roots(tree), first(tree)) is None
+
+
+def test_one_way_to_map_memory_is_enough(tree: Tree) -> None:
+    """iommufd, which has a device of its own, or vfio_iommu_type1."""
+    pci.load_vfio(tree.sys)
+    shutil.rmtree(tree.sys / "module/vfio_iommu_type1")
+    assert iommu.why_not(roots(tree), first(tree)) == ""
+    shutil.rmtree(tree.sys / "class/misc/iommu")
+    assert iommu.why_not(roots(tree), first(tree)) == (
+        "the kernel has not loaded vfio_iommu_type1: modprobe -a vfio_iommu_type1, and name it in /etc/modules-load.d"
     )
     assert iommu.facts(roots(tree), first(tree)) is None
 
