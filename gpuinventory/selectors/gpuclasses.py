@@ -20,6 +20,8 @@ from gpuinventory.selectors.held import Held
 _KEPT = SimpleNamespace()  # replaced as a whole, so that threads need not wait for each other
 
 type _Rows = tuple[tuple[str, bytes], ...]
+type _Asked = tuple[str, tuple[str, ...], int]
+"""All that the numbers of a class follow from: a class as a whole can't be a key, its configuration is free JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +49,16 @@ def catalogue(held: Held) -> Catalogue:
 
 def class_numbers(held: Held, view: GPUClassView) -> Numbers:
     """What is free of the class now, on nodes that are open; asked once for each snapshot."""
-    known: tuple[Snapshot, Snapshot, dict[GPUClassView, Numbers]] | None = getattr(_KEPT, "numbers", None)
+    known: tuple[Snapshot, Snapshot, dict[_Asked, Numbers]] | None = getattr(_KEPT, "numbers", None)
     if known is None or known[0] is not held.snapshot:
         known = _KEPT.numbers = (held.snapshot, open_nodes(held.snapshot), {})
-    if view not in known[2]:
-        known[2][view] = numbers_of(view, known[1], held.fleet, held.waiting)
-    found, waiting = known[2][view], held.waiting.get(view.device_class, 0)
+    asked = (view.device_class, view.selectors, view.share)
+    if asked not in known[2]:
+        known[2][asked] = numbers_of(view, known[1], held.fleet, held.waiting)
+    found, waiting = known[2][asked], held.waiting.get(view.device_class, 0)
     # Claims come to wait and cease to without a change of the snapshot, which knows what is allocated.
     if found.waiting != waiting:
-        found = known[2][view] = replace(found, waiting=waiting)
+        found = known[2][asked] = replace(found, waiting=waiting)
     return found
 
 

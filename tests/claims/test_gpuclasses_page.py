@@ -12,7 +12,7 @@ from django.test import Client
 
 from gpuinventory.models import ClusterObject
 from gpuinventory.selectors import held
-from tests.claims.rows import device_class, put
+from tests.claims.rows import CEL, device_class, put
 from tests.cluster.gpuclasses import generated, gpu_class
 from tests.gpuinventory.fleet import claim, device
 
@@ -78,6 +78,14 @@ def test_a_class_of_an_administrator_says_what_it_offers(as_alice: Client) -> No
     for text in ("H100 for training", "<p>For long runs.</p>", "1 to 8", "from 40Gi to 80Gi", "2.50", "2 free of 2"):
         assert text in page
     assert "/request/?class=training&count=2&memory=60Gi" in page
+
+
+def test_a_class_with_configuration_of_its_own_is_shown(as_alice: Client) -> None:
+    config = [{"opaque": {"driver": "gpu.portico.dev", "parameters": {"sharing": {"strategy": "MPS"}}}}]
+    put("DeviceClass", device_class("it"))
+    put_class("it", title="With MPS", deviceClass=generated(CEL, config=config))
+
+    assert "2 free of 2" in read(as_alice, f"{PAGE}it/")
 
 
 def test_a_derived_class_leads_to_its_form(as_alice: Client) -> None:
