@@ -1,4 +1,4 @@
-"""GPU requests as rows, the audit line of what was done about them, and workloads that people pasted.
+"""GPU requests as rows, the audit lines of what was done about them and about GPU classes, and pasted workloads.
 
 A row is about one object, a ResourceClaimTemplate or the ResourceClaim that pods share: `template` is its file and
 `template_uid` its uid. It never says what the cluster holds now beyond its state: that is read from `gpuinventory`.
@@ -14,7 +14,7 @@ from django.db import models
 
 from claims.lifecycle import START, State
 from claims.wish import Wish, read
-from dra.names import MAX_LABEL
+from dra.names import MAX_LABEL, MAX_SUBDOMAIN
 from portal.models import Team
 
 MAX_KEY = 40  # characters of a form's number
@@ -91,24 +91,26 @@ class Verb(models.TextChoices):
     OBSERVE = "observe", "looked"
 
 
-class GpuRequestEvent(models.Model):
-    """One audit line: who did what, about what, how it ended, in which web request. It is written once."""
+class ClassVerb(models.TextChoices):
+    """What an operator did about a GPU class."""
 
-    gpu_request = models.ForeignKey(GpuRequest, null=True, on_delete=models.SET_NULL, related_name="events")
+    CREATE = "create", "made"
+    CHANGE = "change", "changed"
+    DELETE = "delete", "deleted"
+
+
+class AuditLine(models.Model):
+    """Who did something, how it ended, in which web request. It is written once; what it is about a subclass says."""
+
     username = models.CharField(max_length=150, help_text="Who did it; empty where the portal looked by itself.")
-    namespace = models.CharField(max_length=MAX_LABEL)
-    name = models.CharField(max_length=MAX_LABEL)
-    verb = models.CharField(max_length=16, choices=Verb)
     result = models.CharField(max_length=32, help_text="The state reached, or the code of the refusal.")
     detail = models.TextField(blank=True, default="", help_text="The API server's own sentence, if it said one.")
     request_id = models.CharField(max_length=MAX_REQUEST_ID, blank=True, default="")
     at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
+        abstract = True
         ordering: ClassVar = ["at", "pk"]
-
-    def __str__(self) -> str:
-        return f"{self.username or 'portal'} {self.verb} {self.namespace}/{self.name}: {self.result}"
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Write the line once; TypeError on a second time."""
@@ -119,3 +121,25 @@ class GpuRequestEvent(models.Model):
     def delete(self, *_args: Any, **_kwargs: Any) -> Never:
         """TypeError: lines stay."""
         raise TypeError("an audit line is not deleted")
+
+
+class GpuRequestEvent(AuditLine):
+    """The audit line of a GPU request."""
+
+    gpu_request = models.ForeignKey(GpuRequest, null=True, on_delete=models.SET_NULL, related_name="events")
+    namespace = models.CharField(max_length=MAX_LABEL)
+    name = models.CharField(max_length=MAX_LABEL)
+    verb = models.CharField(max_length=16, choices=Verb)
+
+    def __str__(self) -> str:
+        return f"{self.username or 'portal'} {self.verb} {self.namespace}/{self.name}: {self.result}"
+
+
+class GPUClassEvent(AuditLine):
+    """The audit line of a GPU class: by its name, since classes are no rows and a deleted one leaves its lines."""
+
+    name = models.CharField(max_length=MAX_SUBDOMAIN, db_index=True)
+    verb = models.CharField(max_length=16, choices=ClassVerb)
+
+    def __str__(self) -> str:
+        return f"{self.username} {self.verb} GPU class {self.name}: {self.result}"

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from claims.lifecycle import EXISTING, FINAL, State
 from claims.manifests import REQUEST_LABEL
-from claims.models import GpuRequest, GpuRequestEvent, PastedManifest
+from claims.models import GPUClassEvent, GpuRequest, GpuRequestEvent, PastedManifest
 from claims.wish import OPEN, Bounds, ClassFacts, Owner, noun, summary
 from dra.objects import DeviceClass
 from dra.quantity import Format, Quantity
@@ -31,6 +31,7 @@ from portal.models import User
 from portal.selectors import namespaces_of
 
 PAGE = 50
+LATEST = 20  # audit lines of GPU classes on a page
 _DRIVER = re.compile(r'device\.driver\s*==\s*["\']([^"\']+)["\']')
 _KEPT = SimpleNamespace()  # for all threads: options are asked for with each preview, and change seldom
 _OF_STATE: Mapping[State, Badge] = {
@@ -149,6 +150,14 @@ def request_view(user: User, pk: int) -> RequestView | None:
 def history_of(row: GpuRequest) -> tuple[GpuRequestEvent, ...]:
     """The audit lines of a request, oldest first. One query."""
     return tuple(row.events.all())
+
+
+def class_history(name: str = "") -> tuple[GPUClassEvent, ...]:
+    """The latest audit lines of the GPU class of that name, or of all, newest first; those of classes that are gone,
+    too. One query.
+    """
+    lines = GPUClassEvent.objects.filter(name=name) if name else GPUClassEvent.objects.all()
+    return tuple(lines.order_by("-at", "-pk")[:LATEST])
 
 
 def pasted_manifest(user: User, digest: str) -> str | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from claims.models import GpuRequest, GpuRequestEvent, Verb
+from claims.models import ClassVerb, GPUClassEvent, GpuRequest, GpuRequestEvent, Verb
 from claims.refusals import Refusal
 
 _log = structlog.get_logger(__name__)
@@ -16,7 +16,7 @@ _log = structlog.get_logger(__name__)
 class Deed:
     """Who did what, and in which web request; both names are empty where the portal looked by itself."""
 
-    verb: Verb
+    verb: Verb | ClassVerb
     username: str = ""
     request_id: str = ""
 
@@ -28,7 +28,24 @@ def record(deed: Deed, gpu_request: GpuRequest) -> None:
 
 def record_refusal(deed: Deed, about: tuple[str, str], refusal: Refusal, gpu_request: GpuRequest | None = None) -> None:
     """The deed was refused. `about` is namespace and name."""
-    _write(deed, gpu_request, about, refusal.code, dict(refusal.facts).get("upstream", ""))
+    _write(deed, gpu_request, about, refusal.code, _said(refusal))
+
+
+def record_class(deed: Deed, name: str, result: str, detail: str = "") -> None:
+    """The deed about the GPU class of that name ended so. It holds nothing of what the class says."""
+    GPUClassEvent.objects.create(
+        username=deed.username, name=name, verb=deed.verb, result=result, detail=detail, request_id=deed.request_id
+    )
+    _log.info("gpu class changed", verb=deed.verb, user=deed.username, name=name, result=result)
+
+
+def record_class_refusal(deed: Deed, name: str, refusal: Refusal) -> None:
+    """The deed about that GPU class was refused."""
+    record_class(deed, name, refusal.code, _said(refusal))
+
+
+def _said(refusal: Refusal) -> str:
+    return dict(refusal.facts).get("upstream", "")
 
 
 def _write(deed: Deed, gpu_request: GpuRequest | None, about: tuple[str, str], result: str, detail: str) -> None:

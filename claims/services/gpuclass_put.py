@@ -5,15 +5,19 @@
    refused; so is an object that somebody changed since the person looked (its resourceVersion).
 3. The GPUClass is applied, then the DeviceClass with the GPUClass as its owner. Where only the first was written, doing
    it again writes the second.
+
+The audit has a line for the GPUClass once it is written or deleted, and one for each refusal.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-import structlog
-
+from claims.models import ClassVerb
 from claims.refusals import Code, RefusalError, refuse
+from claims.services.audit import Deed, record_class, record_class_refusal
 from claims.services.upstream import Attempt, refusal_of
 from dra.kube import requests
 from dra.kube.errors import AlreadyExistsError, ConflictError, KubeError, NotFoundError
@@ -22,8 +26,7 @@ from dra.kube.requests import DEVICE_CLASSES, FIELD_MANAGER, GPU_CLASSES, Person
 from dra.objects import DeviceClass, GPUClass, ObjectMeta, decode, to_json
 from dra.objects.meta import encode_value
 from gpuinventory.gpuclasses import Check
-
-_log = structlog.get_logger(__name__)
+from portal.models import User
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,9 +36,11 @@ class Change:
     `seen` is the check of its generated selectors, None where an existing DeviceClass serves.
     """
 
+    user: User
     person: Person
     gpu_class: GPUClass
     seen: Check | None = None
+    request_id: str = ""
 
     @property
     def is_new(self) -> bool:
@@ -45,31 +50,48 @@ class Change:
 
 def put_gpu_class(change: Change, *, cluster: Cluster) -> GPUClass:
     """The class as stored; RefusalError says what is wrong, and then nothing was written but what step 3 names."""
-    _refuse_unfit(change.seen)
-    writer = _Writer(cluster, change.person, change.gpu_class.metadata.name)
-    former = writer.device_class()
-    writer.refuse_foreign(former, change.gpu_class)
-    writer.dry_run(change)
-    stored = decode(writer.apply(GPU_CLASSES, change.gpu_class), GPUClass)
-    if stored.generated is not None:
-        writer.apply(DEVICE_CLASSES, stored.generated)
-    elif former is not None and _owned(former, stored):
-        writer.delete_own(former)
-    _log.info("gpu class written", user=change.person.username, gpu_class=stored.metadata.name)
+    verb = ClassVerb.CREATE if change.is_new else ClassVerb.CHANGE
+    deed, name = Deed(verb, change.user.username, change.request_id), change.gpu_class.metadata.name
+    with _refusals_recorded(deed, name):
+        _refuse_unfit(change.seen)
+        writer = _Writer(cluster, change.person, name)
+        former = writer.device_class()
+        writer.refuse_foreign(former, change.gpu_class)
+        writer.dry_run(change)
+        stored = decode(writer.apply(GPU_CLASSES, change.gpu_class), GPUClass)
+        record_class(deed, name, "stored")
+        if stored.generated is not None:
+            writer.apply(DEVICE_CLASSES, stored.generated)
+        elif former is not None and _owned(former, stored):
+            writer.delete_own(former)
     return stored
 
 
-def delete_gpu_class(gpu_class: GPUClass, *, person: Person, cluster: Cluster) -> None:
+def delete_gpu_class(
+    gpu_class: GPUClass, *, user: User, person: Person, cluster: Cluster, request_id: str = ""
+) -> None:
     """Remove the class if it still is that one, and its own DeviceClass. Claims that exist stay.
 
     The garbage collector removes the DeviceClass too, half a minute late where the CRD is new, and else at once.
     """
-    writer = _Writer(cluster, person, gpu_class.metadata.name)
-    own = writer.device_class()
-    writer.delete(gpu_class)
-    if own is not None and _owned(own, gpu_class):
-        writer.delete_own(own)
-    _log.info("gpu class deleted", user=person.username, gpu_class=gpu_class.metadata.name)
+    deed, name = Deed(ClassVerb.DELETE, user.username, request_id), gpu_class.metadata.name
+    with _refusals_recorded(deed, name):
+        writer = _Writer(cluster, person, name)
+        own = writer.device_class()
+        writer.delete(gpu_class)
+        record_class(deed, name, "deleted")
+        if own is not None and _owned(own, gpu_class):
+            writer.delete_own(own)
+
+
+@contextmanager
+def _refusals_recorded(deed: Deed, name: str) -> Iterator[None]:
+    """A line for the first of what is refused within, which goes on."""
+    try:
+        yield
+    except RefusalError as refused:
+        record_class_refusal(deed, name, refused.refusals[0])
+        raise
 
 
 def _refuse_unfit(seen: Check | None) -> None:

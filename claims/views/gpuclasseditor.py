@@ -53,7 +53,13 @@ def delete(request: SignedInRequest, name: str) -> HttpResponse:
     refusals: tuple[Refusal, ...] = ()
     if request.method == "POST":
         try:
-            delete_gpu_class(found, person=person_of(request.user), cluster=door.cluster())
+            delete_gpu_class(
+                found,
+                user=request.user,
+                person=person_of(request.user),
+                cluster=door.cluster(),
+                request_id=request.META["REQUEST_ID"],
+            )
         except RefusalError as refused:
             refusals = refused.refusals
         else:
@@ -87,8 +93,13 @@ def _posted(request: SignedInRequest, name: str) -> dict[str, Any]:
 
 
 def _change(request: SignedInRequest, form: GPUClassForm) -> Change:
-    seen = _checked(form)
-    return Change(person=person_of(request.user), gpu_class=form.gpu_class(), seen=seen)
+    return Change(
+        user=request.user,
+        person=person_of(request.user),
+        gpu_class=form.gpu_class(),
+        seen=_checked(form),
+        request_id=request.META["REQUEST_ID"],
+    )
 
 
 def _checked(form: GPUClassForm) -> Check | None:

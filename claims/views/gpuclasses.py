@@ -1,6 +1,7 @@
 """The catalogue of GPU classes, and one class: what it is, what is free of it, and who may ask for it.
 
-Numbers and the person's own namespaces only; which other namespaces a class is for is shown to operators.
+Numbers and the person's own namespaces only; which other namespaces a class is for, and who changed it, is shown to
+operators.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from urllib.parse import urlencode
 from django.http import Http404, HttpResponse
 from django.views.decorators.http import require_safe
 
+from claims.selectors import class_history
 from claims.views import live
 from gpuinventory.gpuclasses import GPUClassView, Made, Numbers
 from gpuinventory.selectors.gpuclasses import catalogue, class_numbers
@@ -68,6 +70,7 @@ def gpu_classes(request: SignedInRequest) -> HttpResponse:
     context = {
         "classes": [_shown(held, view, mine) for view in found.views],
         "problems": found.problems if request.user.is_operator else (),
+        "history": class_history() if request.user.is_operator else (),
         "shown_version": version,
     }
     return page_or_part(request, "claims/gpuclasses.html", "claims/_gpuclasses.html", context)
@@ -84,7 +87,11 @@ def gpu_class(request: SignedInRequest, name: str) -> HttpResponse:
     view = catalogue(held).named(name)
     if view is None:
         raise Http404
-    context = {"shown": _shown(held, view, namespaces_of(request.user)), "shown_version": version}
+    context = {
+        "shown": _shown(held, view, namespaces_of(request.user)),
+        "history": class_history(name) if request.user.is_operator else (),
+        "shown_version": version,
+    }
     return page_or_part(request, "claims/gpuclass.html", "claims/_gpuclass.html", context)
 
 

@@ -1,20 +1,26 @@
-"""The fleet that tests of pages look at, a cluster that is away, and Alice's browser."""
+"""The fleet that tests of pages look at, a cluster that is away, a simulated one, and Alice's browser."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 from django.test import Client
 from playwright.sync_api import Browser, Page
 from pytest_django.fixtures import Settings
 from pytest_django.live_server_helper import LiveServer
 
+from dra.kube import requests
+from dra.kube.requests import NAMESPACES, Resource
 from portal.models import User
+from simulator.world import ROLES
 from tests.claims.rows import put_fleet
 from tests.cluster.controlplane import free_ports
 from tests.portal_fixtures import signed_in
+from tests.simulator.serving import Served, serving
 
 
 @pytest.fixture
@@ -34,6 +40,25 @@ def away(settings: Settings, tmp_path: Path) -> str:
     )
     settings.KUBECONFIG = str(config)
     return f"http://127.0.0.1:{port}"
+
+
+@pytest.fixture
+def simulated(settings: Settings, tmp_path: Path) -> Iterator[Served]:
+    """A server with the roles of the demo."""
+    with serving(tmp_path) as served:
+        for namespace in ("portico-system", "ml-team", "inference-team"):
+            body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+            served.client.send(requests.create(NAMESPACES, json.dumps(body).encode()))
+        for document in yaml.safe_load_all(ROLES.read_text()):
+            group, _, version = document["apiVersion"].rpartition("/")
+            plural = f"{document['kind'].lower()}s"
+            resource = Resource(
+                group, version, plural, document["kind"], namespaced="namespace" in document["metadata"]
+            )
+            namespace = document["metadata"].get("namespace", "")
+            served.client.send(requests.create(resource, json.dumps(document).encode(), namespace=namespace))
+        settings.KUBECONFIG = str(tmp_path / "kubeconfig")
+        yield served
 
 
 @pytest.fixture

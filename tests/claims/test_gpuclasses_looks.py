@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
+from claims.models import GPUClassEvent
 from gpuinventory.models import ClusterObject
 from portal.models import User
 from tests.browser import Looks
@@ -30,6 +31,11 @@ def as_browser(browser: Browser, live_server: LiveServer, olga: User) -> Iterato
 def test_the_catalogue_and_a_class(as_browser: Page, looks: Looks) -> None:
     put_gpu_class("training", title="H100 for training", description="Whole cards for long runs.", pricePerHour="2.50")
     put_gpu_class("old", title="The old way", state="paused", message="New cards come on Monday.")
+    GPUClassEvent.objects.create(username="olga", name="training", verb="create", result="stored")
+    refused = "x.training.h100-80gb.example.com is forbidden: User olga cannot patch resource gpuclasses"
+    GPUClassEvent.objects.create(
+        username="olga", name="training", verb="change", result="server.forbidden", detail=refused, request_id="a1" * 16
+    )
     as_browser.goto("/gpu-classes/")
     looks.at(as_browser, "gpu-classes")
     as_browser.get_by_role("link", name="H100 for training").click()

@@ -2,44 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from html import unescape
-from pathlib import Path
 from urllib.parse import parse_qsl
 
 import pytest
-import yaml
 from django.test import Client
-from pytest_django.fixtures import Settings
 
-from dra.kube import requests
-from dra.kube.requests import NAMESPACES, Resource
 from portal.models import Team, TeamNamespace
-from simulator.world import ROLES
 from tests.claims.rows import KEY, QUERY
-from tests.simulator.serving import Served, serving
+from tests.simulator.serving import Served
 
 pytestmark = pytest.mark.usefixtures("fleet")
-
-
-@pytest.fixture
-def simulated(settings: Settings, tmp_path: Path) -> Iterator[Served]:
-    """A server with the roles of the demo."""
-    with serving(tmp_path) as served:
-        for namespace in ("portico-system", "ml-team", "inference-team"):
-            body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
-            served.client.send(requests.create(NAMESPACES, json.dumps(body).encode()))
-        for document in yaml.safe_load_all(ROLES.read_text()):
-            group, _, version = document["apiVersion"].rpartition("/")
-            plural = f"{document['kind'].lower()}s"
-            resource = Resource(
-                group, version, plural, document["kind"], namespaced="namespace" in document["metadata"]
-            )
-            namespace = document["metadata"].get("namespace", "")
-            served.client.send(requests.create(resource, json.dumps(document).encode(), namespace=namespace))
-        settings.KUBECONFIG = str(tmp_path / "kubeconfig")
-        yield served
 
 
 def panel(client: Client, more: str) -> str:
