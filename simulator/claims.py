@@ -111,16 +111,10 @@ class ClaimController:
             freed = {"allocation": None, "devices": None} if ended else {}
             claim = self._hands.set_status(kinds.RESOURCE_CLAIM, claim, freed | {"reservedFor": remaining or None})
         if ended and FINALIZER in claim["metadata"].get("finalizers", ()):
-            claim = self._without_finalizer(claim)
+            claim = without_finalizer(self._hands, claim)
         owner = self._owner(claim)
         if not remaining and owner is not None and _is_done(owner) and not is_going(claim):
             self._hands.delete(claim)
-
-    def _without_finalizer(self, claim: Object) -> Object:
-        left = [each for each in claim["metadata"]["finalizers"] if each != FINALIZER]
-        meta = {key: value for key, value in claim["metadata"].items() if key != "finalizers"}
-        meta |= {"finalizers": left} if left else {}
-        return self._hands.replace(kinds.RESOURCE_CLAIM, claim | {"metadata": meta})
 
     def _still_needs(self, claim: Object, reference: Object) -> bool:
         """Whether a consumer is there; consumers of other kinds than pods are never dropped."""
@@ -151,6 +145,14 @@ def _claim_names(pod: Object) -> list[str]:
     names = [each.get("resourceClaimName") or made.get(each["name"]) for each in pod["spec"].get("resourceClaims", ())]
     extended = pod.get("status", {}).get("extendedResourceClaimStatus", {}).get("resourceClaimName")
     return [name for name in (*names, extended) if name]
+
+
+def without_finalizer(hands: Hands, claim: Object) -> Object:
+    """The claim, written without the finalizer that keeps it while it is allocated."""
+    left = [each for each in claim["metadata"].get("finalizers", ()) if each != FINALIZER]
+    meta = {key: value for key, value in claim["metadata"].items() if key != "finalizers"}
+    meta |= {"finalizers": left} if left else {}
+    return hands.replace(kinds.RESOURCE_CLAIM, claim | {"metadata": meta})
 
 
 def consumer(pod: Object) -> Object:

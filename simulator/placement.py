@@ -37,10 +37,13 @@ _PLACEMENT: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """Why one node does not take a pod. `room` is set where fewer other pods there would help."""
+    """Why one node does not take a pod. `room` is set where fewer other pods there would help; `unusable` names claims
+    whose allocation does not serve the pod there.
+    """
 
     reasons: tuple[str, ...]
     room: bool = False
+    unusable: tuple[str, ...] = ()
 
 
 def needs_of(pod: Object) -> PodNeeds:
@@ -88,11 +91,12 @@ def _added(one: Mapping[str, Quantity], other: Mapping[str, Quantity]) -> dict[s
     return {name: one.get(name, _NOTHING) + other.get(name, _NOTHING) for name in one.keys() | other.keys()}
 
 
-def usage_of(pods: Iterable[Object]) -> dict[str, dict[str, Quantity]]:
-    """What the pods of each node request in all, and how many they are."""
+def usage_of(pods: Iterable[Object], chosen: Mapping[str, str]) -> dict[str, dict[str, Quantity]]:
+    """What the pods of each node request in all, and how many they are; `chosen` are nodes of pods not yet bound."""
     used: dict[str, dict[str, Quantity]] = {}
     for pod in pods:
-        if (node := pod["spec"].get("nodeName")) and not is_over(pod):
+        node = pod["spec"].get("nodeName") or chosen.get(pod["metadata"]["uid"])
+        if node and not is_over(pod):
             used[node] = _added(used.get(node, {}), _requests(pod["spec"]) | {"pods": _ONE})
     return used
 
@@ -133,13 +137,15 @@ def said_of_all(nodes: int, prefilter: str) -> str:
     return f"0/{nodes} nodes are available: {prefilter}. {_preemption(nodes, 0)}"
 
 
-def said_by_nodes(rejections: Sequence[Rejection]) -> str:
-    """The scheduler's message where each node refused."""
+def said_by_nodes(rejections: Sequence[Rejection], done: str = "") -> str:
+    """The scheduler's message where each node refused; `done` is what it did about it."""
     nodes = len(rejections)
     if not nodes:
         return "no nodes available to schedule pods"  # schedule_one.go, ErrNoNodesAvailable
     told = Counter(reason for each in rejections for reason in each.reasons)
-    return f"0/{nodes} nodes are available: {_histogram(told)}. {_preemption(nodes, sum(e.room for e in rejections))}"
+    after = f"{done}, " if done else ""
+    after += _preemption(nodes, sum(each.room for each in rejections))
+    return f"0/{nodes} nodes are available: {_histogram(told)}. {after}"
 
 
 def _preemption(nodes: int, candidates: int) -> str:

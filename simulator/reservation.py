@@ -1,10 +1,12 @@
-"""What the scheduler writes once a node is chosen: allocations, reservations, the binding. Pure.
+"""What the scheduler writes once a node is chosen: allocations, reservations, the binding; and how it takes them back.
 
-As DynamicResources' PreBind and DefaultBinder do (kubernetes/pkg/scheduler/framework/plugins, 1.37.2).
+As DynamicResources' PreBind, Unreserve and PostFilter and DefaultBinder do (kubernetes/pkg/scheduler/framework/plugins,
+1.37.2). Pure.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import msgspec
@@ -12,7 +14,7 @@ import msgspec
 from dra.extended import SpecialClaim
 from dra.objects import AllocationResult, DeviceRequestAllocationResult
 from simulator import kinds
-from simulator.claims import EXTENDED, FINALIZER, consumer, is_reserved
+from simulator.claims import EXTENDED, FINALIZER, claims_of, consumer, is_reserved, without_finalizer
 from simulator.hands import SCHEDULER, Hands, Told, owned_by, with_condition
 from simulator.store import Object
 
@@ -67,6 +69,31 @@ def _reserve(hands: Hands, pod: Object, claim: Object, result: AllocationResult 
     hands.set_status(kinds.RESOURCE_CLAIM, claim, fields | {"reservedFor": [*reserved, consumer(pod)]})
 
 
+def unreserve(hands: Hands, pod: Object) -> None:
+    """The pod's claims without the pod; the one for its extended resources goes, the others keep their allocation."""
+    for claim in claims_of(hands, pod):
+        if is_special(claim):
+            hands.delete(without_finalizer(hands, claim))
+        elif is_reserved(claim, pod):
+            left = [each for each in claim["status"]["reservedFor"] if each["uid"] != pod["metadata"]["uid"]]
+            hands.set_status(kinds.RESOURCE_CLAIM, claim, {"reservedFor": left or None})
+
+
+def deallocate(hands: Hands, pod: Object, claims: Iterable[Object]) -> bool:
+    """Take the allocation of the first claim back that nobody but the pod may use; False where there is none."""
+    for claim in claims:
+        if {each["uid"] for each in claim["status"].get("reservedFor", ())} <= {pod["metadata"]["uid"]}:
+            nothing = {"allocation": None, "devices": None, "reservedFor": None}
+            hands.set_status(kinds.RESOURCE_CLAIM, claim, nothing)
+            return True
+    return False
+
+
+def is_special(claim: Object) -> bool:
+    """Whether the scheduler made it, for extended resources of a pod."""
+    return bool(claim["metadata"].get("annotations", {}).get(EXTENDED) == "true")
+
+
 def _stamped(hands: Hands, result: AllocationResult) -> Object:
     """The allocation with its time, and with share ids where devices are shared."""
     devices = tuple(_with_share_id(hands, each) for each in result.devices.results)
@@ -93,7 +120,7 @@ def bind(hands: Hands, pod: Object, node: str) -> None:
     bound = hands.replace(kinds.POD, pod | {"spec": pod["spec"] | {"nodeName": node}})
     scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": hands.now}
     conditions = with_condition(bound["status"].get("conditions", []), scheduled)
-    hands.set_status(kinds.POD, bound, {"conditions": conditions})
+    hands.set_status(kinds.POD, bound, {"conditions": conditions, "nominatedNodeName": None})
     meta = pod["metadata"]
     message = f"Successfully assigned {meta['namespace']}/{meta['name']} to {node}"
     hands.tell(pod, Told(SCHEDULER, "Scheduled", message, warning=False))

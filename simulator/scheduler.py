@@ -1,13 +1,13 @@
 """The scheduler: pods that wait come to nodes, with their ResourceClaims allocated by `dra.allocation`. Pure.
 
 Filters, queue order, what is written and the words are kube-scheduler's (1.37.2); of its scores it has those of
-prioritized lists and of the least allocated node. It preempts nobody, waits for no device (bindingConditions) and knows
-no spread, affinity between pods, ports or volumes.
+prioritized lists and of the least allocated node. It preempts nobody and knows no spread, affinity between pods, ports
+or volumes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -31,9 +31,10 @@ from simulator.placement import (
     usage_of,
     without_served,
 )
-from simulator.reservation import Reservation, bind, reserve
+from simulator.reservation import Reservation, bind, deallocate, is_special, reserve, unreserve
 from simulator.snapshots import Fleet, read
 from simulator.store import Object
+from simulator.waits import NotReadyError, Waits
 
 _PLUGIN: Final = 'running "DynamicResources" filter plugin: '
 
@@ -71,10 +72,14 @@ class _Choice:
 
 
 class Scheduler:
-    """One scheduler. A pod that stayed is tried again after the next change that may help it."""
+    """One scheduler. A pod that stayed is tried again after the next change that may help it.
 
-    def __init__(self, hands: Hands) -> None:
+    `seconds` reads the clock by which devices have to become ready.
+    """
+
+    def __init__(self, hands: Hands, seconds: Callable[[], float]) -> None:
         self._hands = hands
+        self._waits = Waits(hands, seconds)
         self._fleet = Fleet(hands.store)
         self._tried: dict[str, int] = {}
 
@@ -96,9 +101,28 @@ class Scheduler:
         except DraError as error:  # a pod that a real API server would have refused, such as with a wrong affinity
             self._say_why(pod, _AttemptError(str(error)))
 
+    def bind_ready(self) -> None:
+        """The second half of PreBind: bind the pods whose devices became ready, try those anew whose devices failed."""
+        for pod, node in self._waits.now():
+            try:
+                if self._waits.is_ready(pod):
+                    self._waits.end(pod)
+                    bind(self._hands, pod, node)
+            except NotReadyError as error:
+                self._waits.end(pod)
+                del self._tried[pod["metadata"]["uid"]]
+                self._undo(pod, error)
+
+    def _undo(self, pod: Object, error: DraError) -> None:
+        """The end of a binding cycle that failed."""
+        unreserve(self._hands, pod)
+        self._say_why(pod, _AttemptError(f'running PreBind plugin "DynamicResources": {error}'))
+
     def _is_due(self, pod: Object) -> bool:
         """Whether the pod waits for a node and something changed since the last try."""
         spec = pod["spec"]
+        if pod["metadata"]["uid"] in self._waits:
+            return False
         if spec.get("nodeName") or is_going(pod) or is_over(pod) or spec.get("schedulingGates"):
             return False
         if spec.get("schedulerName", SCHEDULER) != SCHEDULER or not self._has_its_claims(pod):
@@ -153,11 +177,18 @@ class Scheduler:
         answers = list(self._answers(pod, snapshot))
         choices = [each for each in answers if isinstance(each, _Choice)]
         if not choices:
-            raise _UnschedulableError(said_by_nodes([each for each in answers if isinstance(each, Rejection)]))
+            rejections = [each for each in answers if isinstance(each, Rejection)]
+            raise _UnschedulableError(said_by_nodes(rejections, self._make_room(pod, rejections)))
         self._settle(pod, min(choices, key=lambda each: each.rank))
 
+    def _make_room(self, pod: _Pod, rejections: Sequence[Rejection]) -> str:
+        """DynamicResources' PostFilter: give an allocation up that does not serve the pod; gives the words for it."""
+        names = {name for each in rejections for name in each.unusable}
+        unusable = [claim for claim in pod.claims if claim["metadata"]["name"] in names]
+        return "deallocation of ResourceClaim completed" if deallocate(self._hands, pod.object, unusable) else ""
+
     def _answers(self, pod: _Pod, snapshot: Snapshot) -> Iterator[_Choice | Rejection]:
-        usage = usage_of(self._hands.store.all(kinds.POD))
+        usage = usage_of(self._hands.store.all(kinds.POD), self._waits.nodes)
         classes = tuple(snapshot.classes.values())
         served = frozenset(serving_classes(classes)) if _asks_served(pod.needs) else frozenset()
         for name in sorted(snapshot.nodes):
@@ -167,8 +198,8 @@ class Scheduler:
 
     def _on_node(self, pod: _Pod, snapshot: Snapshot, node: Node, used: Mapping[str, Quantity]) -> _Choice | Rejection:
         """DynamicResources' Filter on one node."""
-        if not all(_reaches(claim, node) for claim in pod.claims):
-            return Rejection(("resourceclaim not available on the node",))
+        if unusable := tuple(each["metadata"]["name"] for each in pod.claims if not self._serves(each, node)):
+            return Rejection(("resourceclaim not available on the node",), unusable=unusable)
         special = _special(pod, snapshot, node)
         wanted = (*pod.waiting, _claim(pod, special)) if special else pod.waiting
         answer = allocate(snapshot, node.metadata.name, wanted) if wanted else Allocated(())
@@ -177,9 +208,15 @@ class Scheduler:
         rank = (_alternatives(wanted, answer), fullness(pod.needs, node, used), node.metadata.name)
         return _Choice(node=node.metadata.name, rank=rank, results=answer.results, special=special)
 
+    def _serves(self, claim: Object, node: Node) -> bool:
+        """Whether what is allocated can be used from the node; yes for what is not allocated."""
+        known = read(kinds.RESOURCE_CLAIM, claim)
+        selector = known.status.allocation and known.status.allocation.node_selector
+        if selector is not None and not matches(selector, node.metadata.name, node.metadata.labels):
+            return False
+        return not self._waits.is_hopeless(known)
+
     def _settle(self, pod: _Pod, choice: _Choice) -> None:
-        if any(device.binding_conditions for each in choice.results for device in each.devices.results):
-            raise _AttemptError("the simulator gives no device that has to be waited for (bindingConditions)")
         names = [claim.metadata.name for claim in pod.waiting]
         wanted = Reservation(
             pod=pod.object,
@@ -192,8 +229,10 @@ class Scheduler:
         try:
             reserved = reserve(self._hands, wanted)
         except DraError as error:
-            raise _AttemptError(f'running PreBind plugin "DynamicResources": {error}') from error
-        bind(self._hands, reserved, choice.node)
+            self._undo(pod.object, error)
+            return
+        if not self._waits.begin(reserved, choice.node):
+            bind(self._hands, reserved, choice.node)
 
     def _say_why(self, pod: Object, stays: _UnschedulableError) -> None:
         pod = self._hands.store.get(kinds.POD, pod["metadata"]["name"], pod["metadata"]["namespace"])
@@ -207,7 +246,7 @@ class Scheduler:
             "lastTransitionTime": self._hands.now,
         }
         conditions = with_condition(pod["status"].get("conditions", []), condition)
-        self._hands.set_status(kinds.POD, pod, {"conditions": conditions})
+        self._hands.set_status(kinds.POD, pod, {"conditions": conditions, "nominatedNodeName": None})
         self._hands.tell(pod, Told(SCHEDULER, "FailedScheduling", str(stays)))
 
 
@@ -217,7 +256,7 @@ def _asks_served(needs: PodNeeds) -> bool:
 
 def _special(pod: _Pod, snapshot: Snapshot, node: Node) -> SpecialClaim | None:
     """What devices have to give for the pod's extended resources there; None where nothing, or it was given already."""
-    if not _asks_served(pod.needs) or pod.object["status"].get("extendedResourceClaimStatus"):
+    if not _asks_served(pod.needs) or any(map(is_special, pod.claims)):
         return None
     found = special_claim(read(kinds.POD, pod.object), snapshot.classes.values(), node.status.allocatable)
     return found if found.device_requests else None
@@ -226,14 +265,6 @@ def _special(pod: _Pod, snapshot: Snapshot, node: Node) -> SpecialClaim | None:
 def _claim(pod: _Pod, special: SpecialClaim) -> ResourceClaim:
     meta = ObjectMeta(name="<extended-resources>", namespace=pod.object["metadata"]["namespace"])
     return ResourceClaim(metadata=meta, spec=ResourceClaimSpec(devices=DeviceClaim(requests=special.device_requests)))
-
-
-def _reaches(claim: Object, node: Node) -> bool:
-    """Whether what is allocated can be used from the node; yes for what is not allocated."""
-    selector = read(kinds.RESOURCE_CLAIM, claim).status.allocation
-    if selector is None or selector.node_selector is None:
-        return True
-    return matches(selector.node_selector, node.metadata.name, node.metadata.labels)
 
 
 def _refused(answer: Answer, node: str) -> Rejection:

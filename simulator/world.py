@@ -73,6 +73,7 @@ class Controllers:
             with self.lock:
                 sync()
         with self.lock:
+            self.scheduler.bind_ready()
             due = self.scheduler.due()
         for pod in due:
             with self.lock:
@@ -203,13 +204,16 @@ class World:
         hands = self._hands
         actors = Actors(hands, self._scenario.actors, seed)
         syncs = (
-            lambda: self._complain(actors.sync(self.clock.seconds(time.monotonic()))),
+            lambda: self._complain(actors.sync(self._seconds())),
             WorkloadController(hands).sync,
             ClaimController(hands).sync,
             HollowKubelets(hands, self._real_nodes()).sync,
             self._forget_events,
         )
-        return Controllers(self._lock, syncs, Scheduler(hands))
+        return Controllers(self._lock, syncs, Scheduler(hands, self._seconds))
+
+    def _seconds(self) -> float:
+        return self.clock.seconds(time.monotonic())
 
     def _start_node(self, group: NodeGroup, name: str) -> None:
         folder = self._folder / str(len(self._drivers) + 1)

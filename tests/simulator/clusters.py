@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from simulator import kinds
+from simulator.api.access import MASTERS, User
 from simulator.api.server import ApiServer
 from simulator.claims import ClaimController
 from simulator.hands import Hands
@@ -38,6 +39,9 @@ class Clock:
     def pass_seconds(self, seconds: float) -> None:
         self.moment += timedelta(seconds=seconds)
 
+    def seconds(self) -> float:
+        return self.moment.timestamp()
+
 
 @dataclass
 class Cluster:
@@ -46,11 +50,12 @@ class Cluster:
     clock: Clock = field(default_factory=Clock)
 
     def __post_init__(self) -> None:
-        self.server = ApiServer(Store(), SCHEMA, {}, self.clock.stamp)
+        users = {"admin": User("admin", (MASTERS,))}
+        self.server = ApiServer(Store(), SCHEMA, users, self.clock.stamp)
         self.hands = Hands(self.server)
         self.store = self.server.store
         self.claims = ClaimController(self.hands)
-        self.scheduler = Scheduler(self.hands)
+        self.scheduler = Scheduler(self.hands, self.clock.seconds)
         self.add({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
 
     def add(self, *objects: Mapping[str, Any]) -> None:
@@ -66,6 +71,7 @@ class Cluster:
         while before != self.store.version:
             before = self.store.version
             self.claims.sync()
+            self.scheduler.bind_ready()
             for pod in self.scheduler.due():
                 self.scheduler.schedule(pod)
 

@@ -221,15 +221,6 @@ def test_shares_of_one_device_have_ids_of_their_own() -> None:
     assert "nodeName" not in cluster.pod("c")["spec"]
 
 
-def test_a_device_that_has_to_be_waited_for_is_not_given() -> None:
-    cluster = Cluster()
-    late = {"name": "d0", "bindingConditions": ["attached"], "bindingFailureConditions": ["lost"]}
-    cluster.add(node("n1"), slice_of("n1", late), device_class("x"), template("one"), pod("a", "one"))
-    cluster.settle()
-    assert stays(cluster, "a") == "the simulator gives no device that has to be waited for (bindingConditions)"
-    assert "allocation" not in cluster.claim_of("a").get("status", {})
-
-
 @pytest.mark.parametrize("spec", [{"schedulerName": "other"}, {"schedulingGates": [{"name": "g"}]}, {"nodeName": "n2"}])
 def test_pods_that_are_not_this_schedulers_are_left_alone(cluster: Cluster, spec: dict[str, Any]) -> None:
     cluster.add(pod("p", "one", **spec))
