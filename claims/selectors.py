@@ -45,6 +45,7 @@ _TELLING = (
     ClaimState.PREPARE_FAILED,
     ClaimState.DEVICE_UNHEALTHY,
     ClaimState.WAITING_FOR_DEVICES,
+    ClaimState.WAITING_FOR_READY,
     ClaimState.IN_USE,
     ClaimState.ALLOCATED,
     ClaimState.RELEASING,

@@ -15,7 +15,7 @@ from gpuinventory.selectors.devices import BADGES
 from portal.http import SignedInRequest, nothing_new, page_or_part, signed_in, wants_part
 from portal.selectors import namespaces_of
 
-_WAITING = frozenset({ClaimState.WAITING_FOR_POD, ClaimState.WAITING_FOR_DEVICES})
+_WAITING = frozenset({ClaimState.WAITING_FOR_POD, ClaimState.WAITING_FOR_DEVICES, ClaimState.WAITING_FOR_READY})
 
 
 @require_safe

@@ -11,10 +11,19 @@ from claims.selectors import RequestView
 from claims.services.objects import resource_of
 from gpuinventory.claimstate import ClaimState
 
-_GIVEN = frozenset({ClaimState.ALLOCATED, ClaimState.IN_USE, ClaimState.PREPARE_FAILED, ClaimState.DEVICE_UNHEALTHY})
+_GIVEN = frozenset(
+    {
+        ClaimState.WAITING_FOR_READY,
+        ClaimState.ALLOCATED,
+        ClaimState.IN_USE,
+        ClaimState.PREPARE_FAILED,
+        ClaimState.DEVICE_UNHEALTHY,
+    }
+)
 
 _COST = "It costs nothing until a pod uses it."
 _SHARED_COST = "It is charged to the quota; devices are held while pods use it."
+_MADE_READY = "A device is being made ready; the claim below says what it waits for."
 _WORDS = {
     State.SUBMITTING: "The API server's answer is not known yet. This page says so when it is.",
     State.NOT_CREATED: "The cluster was asked and has no such object. Press Again to ask once more.",
@@ -59,6 +68,8 @@ def steps(view: RequestView) -> tuple[Step, ...]:
     """Template, resource claims, devices, use. Of a claim that pods share nobody can tell that a pod asks for it."""
     given = sum(claim.state in _GIVEN for claim in view.claims)
     used = sum(claim.state is ClaimState.IN_USE for claim in view.claims)
+    waits = any(claim.state is ClaimState.WAITING_FOR_READY for claim in view.claims)
+    then = f"{_MADE_READY if waits else ''} The node prepares the devices, and the pod runs.".strip()
     text = _WORDS.get(State(view.row.state), _SHARED_COST if view.shared else _COST)
     first = Step(f"The {view.noun} exists", text, _first(view))
     start = "Start a pod that names it, such as the one below."
@@ -68,7 +79,7 @@ def steps(view: RequestView) -> tuple[Step, ...]:
         first,
         *asked,
         _later(view, "Devices are allocated", given, chosen),
-        _later(view, "In use", used, "The node prepares the devices, and the pod runs."),
+        _later(view, "In use", used, then),
     )
 
 

@@ -107,6 +107,17 @@ def test_the_checklist_follows_the_claims(as_alice: Client, row: GpuRequest) -> 
     assert "Held by pod trainer." in text
 
 
+def test_a_pod_that_waits_for_its_device_to_be_made_ready_is_told_so(as_alice: Client, row: GpuRequest) -> None:
+    late = [device("node-1", "gpu-0") | {"bindingConditions": ["x/ready"], "bindingFailureConditions": ["x/failed"]}]
+    put("ResourceClaim", *claims_from(KEY, "ml-team", ["trainer-1"], devices=late, pods=["trainer"]))
+    text = html(as_alice, f"/requests/{row.pk}/")
+    assert text.count("Being made ready") == 2
+    assert "The device is being made ready for pod trainer, which can start then." in text
+    assert "A device is being made ready; the claim below says what it waits for." in text
+    assert "Being made ready" in html(as_alice, "/requests/")
+    assert "Being made ready" in html(as_alice, "/").partition('id="waiting"')[2]
+
+
 def test_a_claim_that_pods_share_has_a_checklist_and_a_command_of_its_own(as_alice: Client, row: GpuRequest) -> None:
     GpuRequest.objects.update(query=f"{row.query}&claim=shared")
     text = html(as_alice, f"/requests/{row.pk}/")

@@ -87,6 +87,59 @@ def test_state_and_sentence(resource_claim: ResourceClaim, state: ClaimState, se
     assert (found, sentence_of(resource_claim, found)) == (state, sentence)
 
 
+READY, FAILED = f"{DRIVER}/mode-ready", f"{DRIVER}/mode-failed"
+LATE = CARD | {"bindingConditions": [READY], "bindingFailureConditions": [FAILED]}
+
+
+def told(**conditions: tuple[str, str]) -> list[dict[str, Any]]:
+    """What a driver says of the device: status and message of each condition."""
+    said = [
+        {"type": f"{DRIVER}/{name.replace('_', '-')}", "status": status, "reason": "Waiting", "message": message}
+        for name, (status, message) in conditions.items()
+    ]
+    return [{key: LATE[key] for key in ("driver", "pool", "device", "shareID")} | {"conditions": said}]
+
+
+@pytest.mark.parametrize(
+    ("pods", "devices", "sentence"),
+    [
+        pytest.param(
+            ["a"], [], "The device is being made ready for pod a, which can start then.", id="nothing said yet"
+        ),
+        pytest.param(
+            ["a"],
+            told(mode_ready=("False", "GPU 0000:1b:00.0 is held by process 7 (sleep)")),
+            "The device is being made ready for pod a, which can start then. "
+            "Its driver says: GPU 0000:1b:00.0 is held by process 7 (sleep).",
+            id="the driver says what it waits for",
+        ),
+        pytest.param(
+            ["a"],
+            told(mode_ready=("False", "the reset failed."), mode_failed=("True", "the reset failed.")),
+            "The device could not be made ready: the reset failed. The scheduler gives it up and tries again.",
+            id="it failed",
+        ),
+        pytest.param(
+            [],
+            told(mode_ready=("False", ""), mode_failed=("False", "")),
+            "The device is being made ready. Its driver says: Waiting.",
+            id="between two tries of the scheduler",
+        ),
+    ],
+)
+def test_a_device_that_is_made_ready(pods: list[str], devices: list[dict[str, Any]], sentence: str) -> None:
+    waits = read(claim("ml-team", "c", [LATE], pods=pods), devices=devices)
+    # The driver taints it meanwhile, so that no other claim comes: that makes nobody's claim unhealthy.
+    state = state_of(waits, {DeviceID(DRIVER, "node-a", "gpu-0")})
+    assert (state, sentence_of(waits, state)) == (ClaimState.WAITING_FOR_READY, sentence)
+
+
+def test_a_device_that_was_made_ready_is_as_the_others() -> None:
+    held = read(claim("ml-team", "c", [LATE], pods=["a"]), devices=told(mode_ready=("True", "it is in its mode")))
+    assert state_of(held) is ClaimState.IN_USE
+    assert state_of(held, {DeviceID(DRIVER, "node-a", "gpu-0")}) is ClaimState.DEVICE_UNHEALTHY
+
+
 def test_a_device_that_a_taint_blocks_makes_the_claim_unhealthy() -> None:
     held = read(claim("ml-team", "c", [CARD], pods=["a"]))
     assert state_of(held, {DeviceID(DRIVER, "node-a", "gpu-0")}) is ClaimState.DEVICE_UNHEALTHY
