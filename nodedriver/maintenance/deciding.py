@@ -47,10 +47,12 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The card now: its mode, the one it will have after a reset, and what keeps it from one, in words."""
+    """The card now: its mode, the one it will have after a reset (None: not known), and what keeps it from one, in
+    words.
+    """
 
     mode: CardMode
-    pending: CardMode
+    pending: CardMode | None
     obstacles: tuple[str, ...] = ()
 
 
@@ -73,10 +75,10 @@ class Decision:
 def decide(seen: Seen, awaited: Sequence[Awaited], kept: Kept | None, rules: Rules, now: datetime) -> Decision:
     """The next step for a card. `awaited` are all devices on it."""
     if kept is not None and kept.phase is Phase.FAILED:
-        return Decision(None if _is_over(kept, seen) else kept)
+        return Decision(_unless_pending(kept, seen) if _is_over(kept, seen) else kept)
     unserved = sorted((each for each in awaited if _waits(each, seen)), key=lambda each: each.ref.uid)
     if not unserved:
-        return Decision(None)
+        return Decision(_unless_pending(kept, seen))
     begun = kept or _begun(unserved[0], now)
     if seen.obstacles:
         return Decision(_held(begun, seen, rules, now))
@@ -123,6 +125,11 @@ def _held(kept: Kept, seen: Seen, rules: Rules, now: datetime) -> Kept:
 def _is_over(kept: Kept, seen: Seen) -> bool:
     """Whether what failed would not fail again: somebody changed the mode, or those who held the card left it."""
     return seen.mode is kept.target or (kept.held and not seen.obstacles)
+
+
+def _unless_pending(kept: Kept | None, seen: Seen) -> Kept | None:
+    """A card is forgotten only when no wish for another mode is left with it: that is taken back before."""
+    return None if seen.pending is seen.mode else kept
 
 
 def _saying(

@@ -81,12 +81,13 @@ class Maintenance:
     def _look(self) -> bool:
         """Take a step on each card that needs one; whether claims wait for any."""
         self._publish_if_stubborn()
-        found = self._claims.now()
+        found, kept = self._claims.now(), self._ledger.cards()
+        if kept:
+            self._claims.want()
         if found is None:
             return False
         awaited = [self._as_said(each) for each in found]
         self._said = {_key(each): each for each in awaited}
-        kept = self._ledger.cards()
         waiting = {each.gpu for each in awaited if not each.is_settled}
         for gpu in sorted(waiting | kept.keys()):
             self._attend(gpu, awaited, kept.get(gpu))
@@ -130,7 +131,7 @@ class Maintenance:
         self._keep(gpu, kept, decision.kept)
         if decision.kept and decision.switch:
             return self._switch(gpu, mine, decision.kept)
-        self._workshop.take_back(gpu, seen)
+        self._take_back(gpu, seen)
         return seen, decision.kept
 
     def _switch(self, gpu: PciAddress, mine: Sequence[Awaited], kept: Kept) -> tuple[Seen, Kept | None]:
@@ -146,9 +147,16 @@ class Maintenance:
         if answer is ModeAnswer.DONE:
             self._ledger.unmark(gpu)
         after = replace(kept, why=why) if why else decide(seen, mine, kept, self._rules, datetime.now(UTC)).kept
-        self._workshop.take_back(gpu, seen)
+        self._take_back(gpu, seen)
         self._keep(gpu, kept, after)
         return seen, after
+
+    def _take_back(self, gpu: PciAddress, seen: Seen) -> None:
+        """What is refused is tried at the next look: the card is kept as long as a wish is left with it."""
+        try:
+            self._workshop.take_back(gpu, seen)
+        except GpuError as error:
+            _log.warning("wish for another mode not taken back yet", gpu=gpu, error=str(error))
 
     def _keep(self, gpu: PciAddress, before: Kept | None, after: Kept | None) -> None:
         if after == before:

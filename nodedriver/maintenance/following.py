@@ -59,6 +59,10 @@ class AwaitedClaims:
 
         return noted
 
+    def want(self) -> None:
+        """Follow claims, whatever is published."""
+        self._wanted.set()
+
     def now(self) -> tuple[Awaited, ...] | None:
         """What is awaited; None while that is not known, as at the start."""
         with self._lock:

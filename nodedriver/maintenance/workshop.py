@@ -41,7 +41,7 @@ class Workshop:
             use = self.modes.use_of(gpu)
         except GpuError as error:
             other = _mode(mig=target is not CardMode.MIG)
-            return Seen(other, other, tuple(self._holding(gpu)) or (f"a fault: {error}",))
+            return Seen(other, None, tuple(self._holding(gpu)) or (f"a fault: {error}",))
         self.minors[gpu] = use.minor
         return Seen(_mode(mig=use.mig_enabled), _mode(mig=use.mig_pending), tuple(self._obstacles(gpu, use)))
 
@@ -67,7 +67,8 @@ class Workshop:
 
     def take_back(self, gpu: PciAddress, seen: Seen) -> None:
         """Wish for nothing but the mode that the card is in."""
-        if seen.pending is not seen.mode:
+        if seen.pending not in (None, seen.mode):
+            boundary(gpu, "take the wish back")
             self.modes.wish_mig(gpu, enabled=seen.mode is CardMode.MIG)
 
     def _obstacles(self, gpu: PciAddress, use: CardUse) -> Iterator[str]:

@@ -80,13 +80,13 @@ def wish_mode(card: Card, *, enabled: bool) -> ModeAnswer:
 
 def enter(card: Card) -> None:
     """Be in MIG mode."""
-    if not is_enabled(card):
+    if not _stays(card, enabled=True):
         set_mode(card, enabled=True)
 
 
 def leave_if_empty(card: Card) -> None:
     """Be out of MIG mode where no GPU instance is on the card and it can switch when idle; else it stays as it is."""
-    if not is_enabled(card) or mode_change(card) is not MigModeChange.WHEN_IDLE:
+    if _stays(card, enabled=False) or mode_change(card) is not MigModeChange.WHEN_IDLE:
         return
     if next(instances(card), None) is None:
         set_mode(card, enabled=False)
@@ -94,7 +94,7 @@ def leave_if_empty(card: Card) -> None:
 
 def leave(card: Card) -> None:
     """Be out of MIG mode; GpuError where GPU instances are in its way."""
-    if not is_enabled(card):
+    if _stays(card, enabled=False):
         return
     count = sum(1 for _ in instances(card))
     if count:
@@ -103,6 +103,17 @@ def leave(card: Card) -> None:
             f"them with nvidia-smi mig -i {card.address} -dci and nvidia-smi mig -i {card.address} -dgi."
         )
     set_mode(card, enabled=False)
+
+
+def _stays(card: Card, *, enabled: bool) -> bool:
+    """Whether the card is in that mode already. A wish for the other one that a driver left when it died in `set_mode`
+    is taken back; with a card that needs a reset such a wish may be anybody's.
+    """
+    mode = card.ask_unless(ABSENT, pynvml.nvmlDeviceGetMigMode, card.handle) or (0, 0)
+    current, pending = (each == pynvml.NVML_DEVICE_MIG_ENABLE for each in mode)
+    if current is enabled and pending is not enabled and mode_change(card) is MigModeChange.WHEN_IDLE:
+        card.ask(pynvml.nvmlDeviceSetMigMode, card.handle, int(enabled))
+    return current is enabled
 
 
 def profile_infos(card: Card) -> Iterator[Any]:

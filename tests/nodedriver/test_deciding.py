@@ -41,11 +41,16 @@ LEFT = replace(FAILED, held=True)
         (HELD, [], LEFT, Decision(LEFT)),
         (IDLE, [], LEFT, Decision(None)),
         (Seen(MIG, MIG), [], FAILED, Decision(None)),
+        (Seen(WHOLE, MIG), [], WORKING, Decision(WORKING)),
+        (Seen(WHOLE, None), [], WORKING, Decision(WORKING)),
+        (Seen(WHOLE, MIG), [], LEFT, Decision(LEFT)),
+        (Seen(WHOLE, MIG), [], None, Decision(None)),
     ],
     ids=[
         "nobody waits", "the first that waits", "nothing in the way", "tried often enough", "the mode is there",
         "withdrawn", "admin access", "failed", "failed, and free", "held, still held", "held, and left",
-        "changed by hand",
+        "changed by hand", "withdrawn, with a wish left", "withdrawn, and the card does not answer",
+        "held, and left with a wish", "somebody's wish",
     ],
 )  # fmt: skip
 def test_the_next_step(seen: Seen, awaited: list[Awaited], kept: Kept | None, decision: Decision) -> None:

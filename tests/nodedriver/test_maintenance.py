@@ -7,13 +7,18 @@ from dataclasses import replace
 import pytest
 from msgspec.structs import replace as replace_struct
 
+from nodedriver.cardmodes import CardMode
+from nodedriver.facts import PciAddress
+from nodedriver.locks import Locks
+from nodedriver.maintenance import Ledger
+from nodedriver.maintenance.deciding import Kept
 from simulator.silicon import rules
 from simulator.silicon.hardware import Injection, NvmlReturn, Process, ProcessKind
 from simulator.silicon.smi import RESET
 from simulator.silicon.state import start_time
 from tests.nodedriver import apiserver
 from tests.nodedriver.ampere import FAILED, MIG, READY, AmpereNode, waiting
-from tests.nodedriver.claims import allocated, given
+from tests.nodedriver.claims import DRIVER, allocated, given
 from tests.nodedriver.machine import short_folder, wait_until
 
 pytestmark = pytest.mark.programs
@@ -216,6 +221,51 @@ def test_a_driver_that_dies_at_any_step_is_gone_on_with(ampere: AmpereNode) -> N
         ampere.await_condition(last)
         assert ampere.modes() == (mig, mig), passed[:number]
         wait_until(lambda: ampere.taints(MIG) == [] == ampere.taints("gpu-0"), "the end of the taints", 60)
+
+
+def test_a_wish_that_nvml_does_not_take_back_yet_is_told_of_and_taken_back_later(ampere: AmpereNode) -> None:
+    ampere.state.inject(Injection(function=RESET, code=NvmlReturn.GPU_IS_LOST, times=0))
+    ampere.state.inject(Injection(function="nvmlDeviceSetMigMode", code=999, skip=1, times=0))
+    ampere.submit(waiting(MIG, "part", A))
+    ampere.await_condition("part", FAILED)
+    assert (ampere.modes(), ampere.taints(MIG)) == ((False, True), ["reset-failed"])
+    ampere.state.heal()
+    wait_until(lambda: ampere.modes() == (False, False), "the end of the wish", 60)
+
+
+def test_the_wish_of_a_driver_that_died_is_taken_back_though_nobody_waits_any_more(ampere: AmpereNode) -> None:
+    wish, log = ampere.tree.root / "die-at", ampere.tree.root / "boundaries"
+    wish.write_text("0")
+    ampere.submit(waiting(MIG, "part", A))
+    ampere.await_condition("part")
+    wait_until(lambda: not ampere.busy(), "the end of the work")
+    ampere.withdraw("part")
+    wish.write_text(str(log.read_text().split("\n").index("reset") + 1))
+    ampere.submit(waiting("gpu-0", "whole", B))
+    wait_until(lambda: not wish.exists(), "the death before the reset")
+    ampere.buried("driver")
+    ampere.withdraw("whole")
+    assert ampere.modes() == (True, False)
+    ampere.state.inject(Injection(function="nvmlDeviceSetMigMode", code=999))
+    ampere.start("driver")
+    wait_until(lambda: ampere.modes() == (True, True), "the end of the wish", 60)
+    wait_until(lambda: not ampere.busy(), "the end of the work", 60)
+
+
+def test_what_a_driver_left_undone_is_done_though_nothing_published_waits(hopper: AmpereNode) -> None:
+    """It died when the card had changed its mode without a reset, and was to be as the others again."""
+    hopper.terminate("driver")
+    boot_id = (hopper.tree.proc / "sys/kernel/random/boot_id").read_text().strip()
+    first = PciAddress(hopper.state.read().gpus[0].pci_address)
+    left = Kept(gpu=first, target=CardMode.MIG, since="2026-01-01T00:00:00Z", tries=1)
+    ledger = Ledger(
+        DRIVER, hopper.plugin_dir / "maintenance.json", boot_id, Locks(hopper.plugin_dir / "locks", deadline=10)
+    )
+    ledger.keep(first, left)
+    hopper.start("driver")
+    assert hopper.taints(MIG) == ["reset-pending"]
+    wait_until(lambda: hopper.taints(MIG) == [], "the end of the taint", 60)
+    assert not hopper.busy()
 
 
 def test_a_card_that_asked_for_a_reset_although_it_should_not_is_waited_for_from_then_on(hopper: AmpereNode) -> None:

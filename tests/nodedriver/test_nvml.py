@@ -156,6 +156,19 @@ def test_the_mode_is_left_with_the_last_instance(hopper: Bench) -> None:
     assert not hopper.mig_mode()
 
 
+@pytest.mark.parametrize("ask", ["leave_mig", "leave_mig_if_empty"])
+def test_a_wish_that_a_driver_left_when_it_died_is_taken_back(hopper: Bench, ask: str) -> None:
+    hopper.state.change_gpu(hopper.first, lambda gpu: (replace(gpu, mig_pending=True), None))
+    getattr(hopper.gpus, ask)(hopper.first)
+    assert not hopper.state.read().gpus[0].mig_pending
+
+
+def test_the_wish_of_a_card_that_needs_a_reset_may_be_anybody_s(ampere: Bench) -> None:
+    ampere.state.change_gpu(ampere.first, lambda gpu: (replace(gpu, mig_pending=True), None))
+    ampere.gpus.leave_mig(ampere.first)
+    assert ampere.state.read().gpus[0].mig_pending
+
+
 def test_remove_of_an_instance_without_compute_instance(hopper: Bench) -> None:
     hopper.gpus.enter_mig(hopper.first)
     hopper.state.inject(Injection(function="nvmlGpuInstanceCreateComputeInstance", code=999))
