@@ -3,7 +3,7 @@
 Everything follows from a snapshot of the fleet and the GPUClass objects; nothing here reads rows or the cluster.
 """
 
-from gpuinventory.gpuclasses.derive import derive, expressions_of
+from gpuinventory.gpuclasses.derive import derive, expressions_of, tells_devices_apart
 from gpuinventory.gpuclasses.fleetshapes import FleetShape, shapes_of
 from gpuinventory.gpuclasses.lint import Check, Finding, FindingCode, check
 from gpuinventory.gpuclasses.numbers import Numbers, numbers_of, open_nodes
@@ -36,5 +36,6 @@ __all__ = [
     "open_nodes",
     "shapes_of",
     "taints_of",
+    "tells_devices_apart",
     "traits_of",
 ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from dra.allocation import Snapshot
@@ -16,7 +17,7 @@ from dra.cel import CelCompileError
 from dra.names import MAX_SUBDOMAIN
 from dra.objects import DeviceClass, GPUClass
 from dra.objects.gpuclass import GPUClassDevices, GPUClassSpec, GPUMode
-from gpuinventory.gpuclasses.fleetshapes import FleetShape
+from gpuinventory.gpuclasses.fleetshapes import FleetShape, reads_identity, shapes_of
 from gpuinventory.gpuclasses.matching import compiled, matches
 from gpuinventory.gpuclasses.traits import Trait, Traits, traits_of
 from gpuinventory.gpuclasses.view import GPUClassView, Made
@@ -27,13 +28,24 @@ _MOST_TITLE: Final = 80
 
 
 def derive(snapshot: Snapshot, gpu_classes: Iterable[GPUClass]) -> tuple[GPUClassView, ...]:
-    """Every class that can be shown. What is wrong with one is in its `fault`; nothing is raised."""
+    """Every class that can be shown. What is wrong with one is in its `fault`; nothing is raised.
+
+    It follows from the DeviceClasses, the GPUClasses and the kinds of devices; of single devices only where a class is
+    one that `tells_devices_apart`.
+    """
+    fleet = _Fleet(snapshot, shapes_of(snapshot))
     made = sorted(gpu_classes, key=lambda each: (each.spec.order, each.spec.title, each.metadata.name))
     used = {each.device_class_name for each in made} | {each.metadata.name for each in made}
-    curated = [_curated(each, snapshot) for each in made]
+    curated = [_curated(each, fleet) for each in made]
     others = (snapshot.classes[name] for name in sorted(snapshot.classes.keys() - used))
-    derived = (view for each in others for view in _derived(each, snapshot))
+    derived = (view for each in others for view in _derived(each, fleet))
     return (*curated, *derived)
+
+
+def tells_devices_apart(device_class: DeviceClass) -> bool:
+    """Whether its selectors read what devices of one kind differ by."""
+    programs = compiled(expressions_of(device_class))
+    return not isinstance(programs, CelCompileError) and any(map(reads_identity, programs))
 
 
 def expressions_of(device_class: DeviceClass) -> tuple[str, ...]:
@@ -41,10 +53,18 @@ def expressions_of(device_class: DeviceClass) -> tuple[str, ...]:
     return tuple(each.cel.expression for each in device_class.spec.selectors if each.cel is not None)
 
 
-def _curated(gpu_class: GPUClass, snapshot: Snapshot) -> GPUClassView:
+@dataclass(frozen=True, slots=True)
+class _Fleet:
+    """A snapshot and the kinds of its devices, which all classes are tried on."""
+
+    snapshot: Snapshot
+    shapes: tuple[FleetShape, ...]
+
+
+def _curated(gpu_class: GPUClass, fleet: _Fleet) -> GPUClassView:
     name = gpu_class.device_class_name
-    device_class = snapshot.classes.get(name)
-    taken, fault = _taken(device_class, snapshot) if device_class else ((), f"There is no DeviceClass {name}.")
+    device_class = fleet.snapshot.classes.get(name)
+    taken, fault = _taken(device_class, fleet) if device_class else ((), f"There is no DeviceClass {name}.")
     return GPUClassView(
         name=gpu_class.metadata.name,
         made=Made.BY_ADMIN,
@@ -57,10 +77,10 @@ def _curated(gpu_class: GPUClass, snapshot: Snapshot) -> GPUClassView:
     )
 
 
-def _derived(device_class: DeviceClass, snapshot: Snapshot) -> Iterator[GPUClassView]:
+def _derived(device_class: DeviceClass, fleet: _Fleet) -> Iterator[GPUClassView]:
     """The DeviceClass itself, then each kind within it, if there are several."""
     name = device_class.metadata.name
-    taken, fault = _taken(device_class, snapshot)
+    taken, fault = _taken(device_class, fleet)
     kinds = _kinds(taken)
     modes = {each.mode for each in kinds}
     yield GPUClassView(
@@ -79,8 +99,11 @@ def _derived(device_class: DeviceClass, snapshot: Snapshot) -> Iterator[GPUClass
 
 def _within(device_class: str, taken: Sequence[FleetShape], kinds: Sequence[Traits]) -> Iterator[GPUClassView]:
     names: set[str] = set()
+    by_kind: dict[Traits, list[FleetShape]] = {}
+    for each in taken:
+        by_kind.setdefault(_kind(each), []).append(each)
     for kind in (each for each in kinds if each.product or each.profile or each.type_):
-        own = [each for each in taken if _kind(each) == _plain(kind)]
+        own = by_kind[_plain(kind)]
         name = _unused(_name(device_class, kind), names)
         yield GPUClassView(
             name=name,
@@ -106,13 +129,13 @@ def _literal(trait: Trait) -> str:
     return json.dumps(trait.value, ensure_ascii=False)  # JSON's escapes are a part of CEL's
 
 
-def _taken(device_class: DeviceClass, snapshot: Snapshot) -> tuple[tuple[FleetShape, ...], str]:
+def _taken(device_class: DeviceClass, fleet: _Fleet) -> tuple[tuple[FleetShape, ...], str]:
     """The devices of the class, and what keeps the scheduler from serving it."""
     name = device_class.metadata.name
     programs = compiled(expressions_of(device_class))
     if isinstance(programs, CelCompileError):
         return (), f"A selector of the DeviceClass {name} does not compile: {programs}"
-    found = matches(programs, snapshot)
+    found = matches(programs, fleet.snapshot, fleet.shapes)
     if not found.failing:
         return found.taken, ""
     first = found.failing[0]

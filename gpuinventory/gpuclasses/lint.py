@@ -15,7 +15,7 @@ from typing import Final
 from dra.allocation import Snapshot
 from dra.cel import CelCompileError, CelDevice, CelRuntimeError, Condition, Program, compile_expression
 from dra.cel.cost.meter import LIMIT
-from gpuinventory.gpuclasses.fleetshapes import FleetShape
+from gpuinventory.gpuclasses.fleetshapes import FleetShape, shapes_of
 from gpuinventory.gpuclasses.matching import Failing, Matches, compiled, matches
 from gpuinventory.gpuclasses.traits import Traits, traits_of
 
@@ -90,7 +90,7 @@ def check(expressions: Sequence[str], snapshot: Snapshot) -> Check:
     programs = compiled(expressions)
     if unfit or isinstance(programs, CelCompileError):
         return Check(devices=0, total=0, taken=(), findings=unfit)
-    found = matches(programs, snapshot)
+    found = matches(programs, snapshot, shapes_of(snapshot))
     return Check(
         devices=found.devices,
         total=found.total,

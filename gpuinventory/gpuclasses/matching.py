@@ -13,7 +13,7 @@ from typing import Final
 
 from dra.allocation import Snapshot
 from dra.cel import CelCompileError, CelDevice, CelRuntimeError, Program, compile_expression
-from gpuinventory.gpuclasses.fleetshapes import FleetShape, devices_of, reads_identity, seen_by_selectors, shapes_of
+from gpuinventory.gpuclasses.fleetshapes import FleetShape, devices_of, reads_identity, seen_by_selectors
 
 MOST_ALONE: Final = 2_000
 """Devices that are asked each by itself, about a quarter of a second's work; those after them are not looked at."""
@@ -52,9 +52,11 @@ def compiled(expressions: Iterable[str]) -> tuple[Program, ...] | CelCompileErro
         return error
 
 
-def matches(programs: Sequence[Program], snapshot: Snapshot) -> Matches:
-    """What the selectors say of every device; selectors that read identifiers are asked for each by itself."""
-    shapes, unasked = shapes_of(snapshot), 0
+def matches(programs: Sequence[Program], snapshot: Snapshot, shapes: tuple[FleetShape, ...]) -> Matches:
+    """What the selectors say of every device of the snapshot, whose kinds are `shapes`; selectors that read identifiers
+    are asked for each device by itself.
+    """
+    unasked = 0
     total = sum(each.devices for each in shapes)
     asked: Iterator[tuple[FleetShape, CelDevice]] = ((each, each.shape.cel) for each in shapes)
     if any(map(reads_identity, programs)):

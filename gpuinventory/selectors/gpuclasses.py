@@ -1,19 +1,29 @@
 """The catalogue of GPU classes, as it follows from the fleet in memory and the GPUClass objects.
 
-Kept for all threads while neither changes: pages ask often, and both change seldom.
+Kept for all threads while the classes and the kinds of devices stay: pages ask often, and claims come and go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
-from dra.allocation import Snapshot
+from dra.allocation import PublishedSlice, Snapshot
 from dra.errors import DraError
 from dra.kube.requests import GPU_CLASSES
-from dra.objects import GPUClass, decode
-from gpuinventory.gpuclasses import GPUClassView, Numbers, derive, numbers_of, open_nodes
+from dra.objects import DeviceClass, GPUClass, decode
+from dra.pools import PoolID
+from gpuinventory.gpuclasses import (
+    FleetShape,
+    GPUClassView,
+    Numbers,
+    derive,
+    numbers_of,
+    open_nodes,
+    shapes_of,
+    tells_devices_apart,
+)
 from gpuinventory.models import ClusterObject
 from gpuinventory.selectors.held import Held
 
@@ -36,15 +46,42 @@ class Catalogue:
         return next((view for view in self.views if view.name == name), None)
 
 
+@dataclass(frozen=True, slots=True)
+class _Derived:
+    """A catalogue and what it was derived from. Claims and nodes are not among it."""
+
+    catalogue: Catalogue
+    rows: _Rows
+    classes: Mapping[str, DeviceClass]
+    pools: Mapping[PoolID, tuple[PublishedSlice, ...]]
+    shapes: tuple[FleetShape, ...]
+
+
 def catalogue(held: Held) -> Catalogue:
-    """The classes of this fleet. One query; derived anew where the fleet or a GPUClass has changed."""
-    rows = _rows()
-    known: tuple[Snapshot, _Rows, Catalogue] | None = getattr(_KEPT, "catalogue", None)
-    if known is None or known[0] is not held.snapshot or known[1] != rows:
-        problems: list[str] = []
-        views = derive(held.snapshot, _read(rows, problems))
-        known = _KEPT.catalogue = (held.snapshot, rows, Catalogue(views, tuple(problems)))
-    return known[2]
+    """The classes of this fleet. One query; derived anew where a DeviceClass, a GPUClass or the kinds of devices
+    changed.
+    """
+    rows, snapshot = _rows(), held.snapshot
+    known: _Derived | None = getattr(_KEPT, "catalogue", None)
+    if known is None or known.classes is not snapshot.classes or known.rows != rows:
+        known = _KEPT.catalogue = _derived(snapshot, rows)
+    elif known.pools is not snapshot.pools:
+        known = _KEPT.catalogue = _with_pools(known, snapshot)
+    return known.catalogue
+
+
+def _derived(snapshot: Snapshot, rows: _Rows) -> _Derived:
+    problems: list[str] = []
+    views = derive(snapshot, _read(rows, problems))
+    found = Catalogue(views, tuple(problems))
+    return _Derived(found, rows, snapshot.classes, snapshot.pools, shapes_of(snapshot))
+
+
+def _with_pools(known: _Derived, snapshot: Snapshot) -> _Derived:
+    """Slices changed: taints come and go, drivers publish again, and mostly the kinds of devices stay."""
+    if shapes_of(snapshot) != known.shapes or any(map(tells_devices_apart, snapshot.classes.values())):
+        return _derived(snapshot, known.rows)
+    return replace(known, pools=snapshot.pools)
 
 
 def class_numbers(held: Held, view: GPUClassView) -> Numbers:
