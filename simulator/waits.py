@@ -30,10 +30,11 @@ class NotReadyError(DraError):
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A pod that waits for devices on its node. `end` is when the scheduler gives it up."""
+    """A pod that waits for devices on its node; the names of its claims. `end` is when the scheduler gives it up."""
 
     pod: Object
     node: str
+    claims: tuple[str, ...]
     end: float
 
 
@@ -56,17 +57,18 @@ class Waits:
 
     def begin(self, pod: Object, node: str) -> bool:
         """Wait with this pod; False where none of its devices has to be waited for."""
-        claims = [each for each in self._claims(pod) if waits_for_devices(each)]
-        if not claims:
+        claims = [read(kinds.RESOURCE_CLAIM, each) for each in claims_of(self._hands, pod)]
+        late = [each for each in claims if waits_for_devices(each)]
+        if not late:
             return False
         end = self._seconds() + TIMEOUT_SECONDS
         self._ends = self._still_allocated()
-        for claim in claims:
+        for claim in late:
             self._ends.setdefault(_allocated(claim), end)
         pod = self._hands.set_status(kinds.POD, pod, {"nominatedNodeName": node})
         message = f"waiting for binding conditions for device on node {node}"
         self._hands.tell(pod, Told(SCHEDULER, "BindingConditionsPending", message, warning=False))
-        self._waits[pod["metadata"]["uid"]] = Wait(pod, node, end)
+        self._waits[pod["metadata"]["uid"]] = Wait(pod, node, tuple(each.metadata.name for each in claims), end)
         return True
 
     def now(self) -> list[tuple[Object, str]]:
@@ -83,16 +85,21 @@ class Waits:
 
     def is_ready(self, pod: Object) -> bool:
         """Whether all its devices are; NotReadyError where they failed or took too long."""
-        if self._waits[pod["metadata"]["uid"]].end <= self._seconds():
+        wait = self._waits[pod["metadata"]["uid"]]
+        if wait.end <= self._seconds():
             raise NotReadyError(f"{_TIMED_OUT}context deadline exceeded")
-        return all(self._is_ready(claim) for claim in self._claims(pod))
+        return all(self._is_ready(pod["metadata"]["namespace"], name) for name in wait.claims)
 
     def is_hopeless(self, claim: ResourceClaim) -> bool:
         """Whether its allocation serves nobody: its devices failed, or are not ready in time."""
         found = unready(claim)
         return found is not None and (found.failed is not None or self._is_late(claim))
 
-    def _is_ready(self, claim: ResourceClaim) -> bool:
+    def _is_ready(self, namespace: str, name: str) -> bool:
+        stored = self._hands.store.find(kinds.RESOURCE_CLAIM, name, namespace)
+        if stored is None:
+            raise NotReadyError(f'could not find ResourceClaim "{namespace}/{name}"')
+        claim: ResourceClaim = read(kinds.RESOURCE_CLAIM, stored)
         if claim.status.allocation is None:
             return False
         found = unready(claim)
@@ -112,9 +119,6 @@ class Waits:
         claims = (read(kinds.RESOURCE_CLAIM, each) for each in self._hands.store.all(kinds.RESOURCE_CLAIM))
         keys = self._ends.keys() & set(map(_allocated, claims))
         return {key: self._ends[key] for key in keys}
-
-    def _claims(self, pod: Object) -> list[ResourceClaim]:
-        return [read(kinds.RESOURCE_CLAIM, each) for each in claims_of(self._hands, pod)]
 
     def _present(self, pod: Object) -> Object | None:
         meta = pod["metadata"]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from simulator import kinds
+from simulator.claims import without_finalizer
 from simulator.store import Object
 from tests.simulator.clusters import DRIVER, NAMESPACE, Cluster, device_class, node, pod, slice_of, template
 
@@ -177,7 +178,10 @@ def test_who_joins_later_waits_no_longer_than_the_claim(cluster: Cluster) -> Non
     assert [where(cluster, each)[0] for each in "ab"] == ["n1", "n1"]
 
 
-def test_a_pod_that_is_deleted_while_it_waits_gives_its_device_back(cluster: Cluster) -> None:
+@pytest.mark.parametrize("finalizers", [[], ["x.example.com/log"]])
+def test_a_pod_that_is_deleted_while_it_waits_gives_its_device_back(cluster: Cluster, finalizers: list[str]) -> None:
+    kept = cluster.pod("a")
+    cluster.hands.replace(kinds.POD, kept | {"metadata": kept["metadata"] | {"finalizers": finalizers}})
     cluster.add(pod("b", "one"))
     cluster.settle()
     assert where(cluster, "b") == ("", "")
@@ -198,6 +202,15 @@ def test_an_allocation_that_somebody_takes_away_binds_no_pod(cluster: Cluster) -
     cluster.settle()
     assert failed(cluster, "a", "device binding timeout: context deadline exceeded")
     assert allocated(cluster.claim_of("a"))
+
+
+def test_a_claim_that_somebody_takes_away_binds_no_pod(cluster: Cluster) -> None:
+    claim = cluster.claim_of("a")
+    cluster.hands.delete(without_finalizer(cluster.hands, claim))
+    cluster.settle()
+    assert failed(cluster, "a", f'could not find ResourceClaim "{NAMESPACE}/{claim["metadata"]["name"]}"')
+    assert where(cluster, "a") == ("", "n1")
+    assert cluster.claim_of("a")["metadata"]["uid"] != claim["metadata"]["uid"]
 
 
 def test_a_pod_that_waits_takes_up_room_on_its_node() -> None:
