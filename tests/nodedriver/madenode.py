@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from simulator.silicon import pci
 from simulator.silicon.tree import Tree
 
 CONTAINERD = """\
@@ -38,7 +37,6 @@ class MadeNode:
         self.write(tree.sys / "fs/cgroup/cgroup.controllers", "cpu memory\n")
         self.write(self.host / "etc/containerd/config.toml", CONTAINERD)
         self.write(self.host / "var/lib/kubelet/config.yaml", KUBELET)
-        pci.load_vfio(tree.sys)
         (self.kubelet_dir / "plugins_registry").mkdir(parents=True, exist_ok=True)
         self.process(100, "containerd", "/usr/bin/containerd")
         self.process(101, "kubelet", "/usr/bin/kubelet", f"--root-dir={self.kubelet_dir}")

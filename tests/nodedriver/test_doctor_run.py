@@ -16,7 +16,7 @@ from nodedriver.checkpoint import write_checkpoint
 from nodedriver.facts import PciAddress
 from nodedriver.holding import Checkpoint
 from nodedriver.nvml import Nvml
-from simulator.silicon import nvml
+from simulator.silicon import nvml, pci
 from simulator.silicon.fleet import initialise
 from tests.nodedriver import apiserver
 from tests.nodedriver.apiserver import Store
@@ -40,7 +40,9 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture
 def made(folder: Path) -> MadeNode:
-    return MadeNode(initialise(folder / "machine"), folder)
+    node = MadeNode(initialise(folder / "machine"), folder)
+    pci.load_vfio(node.tree.sys)
+    return node
 
 
 @pytest.fixture
