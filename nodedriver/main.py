@@ -71,7 +71,7 @@ from nodedriver.resets import NvidiaSmiReset
 from nodedriver.timeslices import NvidiaSmi
 from nodedriver.toolkit import Toolkit, driver_edits
 from nodedriver.vendors import find_plain_cards, has_nvidia_card
-from nodedriver.vfio import Roots, VfioPci, all_cards, as_served
+from nodedriver.vfio import Roots, VfioPci, all_cards, as_now, as_served
 
 # Of one wait; all waits of one call of the kubelet together have what `deadline` says.
 LOCK_SECONDS = 10.0
@@ -150,7 +150,8 @@ def _run_driver(config: Config) -> None:
         publisher = Publisher(cluster, driver_name=config.driver_name, node_name=config.node_name)
         examine = Doctor(config, cluster, prepared.read).examine
         every = partial(_every, config, gpus, plain)
-        sources = Sources(every, prepared.read, lambda: publisher.published, records, examine)
+        mode = partial(as_now, gpus, config.sys_root)
+        sources = Sources(every, mode, prepared.read, lambda: publisher.published, records, examine)
         cards = _card_objects(config, cluster, sources, (*facts, *plain))
         parts = Parts(
             cluster=cluster,
@@ -164,7 +165,9 @@ def _run_driver(config: Config) -> None:
             failed=statuses.failed,
         )
         endpoints = Endpoints(config.driver_name, config.dra_socket, config.registration_socket)
-        rounds = Rounds(_in_turn(Reconciler(parts, specs).look, publisher.reconsider), seconds=LOOK_SECONDS)
+        rounds = Rounds(
+            _in_turn(Reconciler(parts, specs).look, publisher.reconsider, cards.nudge), seconds=LOOK_SECONDS
+        )
         awaited = AwaitedClaims(cluster, Naming(config.driver_name, config.node_name), records)
         published = _published(publisher, awaited.noting(build))
         with _running(statuses, rounds, watch), published as publish, _running(cards):
@@ -174,7 +177,10 @@ def _run_driver(config: Config) -> None:
             maintenance = Maintenance(awaited, ledger, _workshop(config, gpus, prepared, minors), config.reset_wait)
             with (
                 _monitored(gpus, here, ranks.keys() - {card.pci_address for card in plain}, health, changed),
-                _running(daemons.tell(changed, statuses.wish), maintenance.through(cluster, locks, changed)),
+                _running(
+                    daemons.tell(changed, statuses.wish),
+                    maintenance.through(cluster, locks, _in_turn(cards.look_soon, changed)),
+                ),
                 _listening(config, parts, publisher, endpoints),
             ):
                 asyncio.run(_serve(endpoints, Driver(parts), streams))

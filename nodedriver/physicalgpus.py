@@ -36,7 +36,7 @@ from nodedriver.cardstatus import NodeView, settled, status_of, status_of_gone
 from nodedriver.checkpoint import CheckpointError
 from nodedriver.doctor.findings import Finding
 from nodedriver.facts import CardFacts, PciAddress
-from nodedriver.holding import Checkpoint
+from nodedriver.holding import Checkpoint, PreparedClaim
 from nodedriver.inventory import DeviceRecord
 from nodedriver.ports import GpuError
 
@@ -44,16 +44,18 @@ _log = structlog.get_logger()
 LOOK_SECONDS = 180.0  # between two looks at the hardware and the node
 STOP_SECONDS = 10.0  # an NVML call that hangs must not hold up the end
 RETRY_SECONDS = 15.0
-LEAST_SECONDS = 5.0  # between two looks at all: many prepares in a row are one change here
+LEAST_SECONDS = 1.0  # between two looks at all: many prepares in a row are one change here
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where what is known of the node comes from. `cards` asks the hardware, which takes time; `published` is what the
-    API server has of our slices, `records` what stands behind the names of devices, and `examine` asks the doctor.
+    """Where what is known of the node comes from. `cards` asks the hardware, which takes time, and `now` a card for its
+    mode alone; `published` is what the API server has of our slices, `records` what stands behind the names of devices,
+    and `examine` asks the doctor.
     """
 
     cards: Callable[[], tuple[CardFacts, ...]]
+    now: Callable[[CardFacts], CardFacts]
     checkpoint: Callable[[], Checkpoint]
     published: Callable[[], tuple[SliceContent, ...]]
     records: Mapping[str, DeviceRecord]
@@ -71,6 +73,8 @@ class PhysicalGpus:
         self._cards = cards
         self._findings: tuple[Finding, ...] = ()
         self._looked = False
+        self._held: dict[PciAddress, tuple[PreparedClaim, ...]] = {}  # as the cards' modes were looked at last
+        self._look_at = 0.0
         self._driver_name = driver_name
         self._manager = f"{driver_name}-cards"  # field manager
         self._node_name = node_name
@@ -89,12 +93,21 @@ class PhysicalGpus:
         self._thread.join(STOP_SECONDS)
 
     def nudge(self) -> None:
-        """Claims or taints have changed: write that soon. What the hardware says follows at the next look at it."""
+        """Claims or taints have changed: write that soon, with the mode of the cards whose claims these are. What else
+        the hardware says follows at the next look at it.
+        """
+        self._nudged.set()
+
+    def look_soon(self) -> None:
+        """The hardware has changed: look at all of it."""
+        self._look_at = 0.0
         self._nudged.set()
 
     def keep(self) -> None:
         """Compare once and write what differs; KubeError, GpuError or CheckpointError where that can't be done."""
-        view, existing = self.view(), self._list()
+        claims = tuple(self._sources.checkpoint().claims.values())
+        self._cards = tuple(self._followed(card, claims) for card in self._cards)
+        view, existing = self.view(claims), self._list()
         owner = self._owner()
         for card in view.cards:
             name = physical_gpu_name(self._node_name, card.pci_address)
@@ -102,13 +115,13 @@ class PhysicalGpus:
         for left in existing.values():
             self._write_gone(view, left, owner)
 
-    def view(self) -> NodeView:
-        """What is known now."""
+    def view(self, claims: tuple[PreparedClaim, ...]) -> NodeView:
+        """What is known now, of the cards and of these claims on them."""
         return NodeView(
             driver_name=self._driver_name,
             pool=self._node_name,
             cards=self._cards,
-            claims=tuple(self._sources.checkpoint().claims.values()),
+            claims=claims,
             published=self._sources.published(),
             records=self._sources.records,
             findings=self._findings,
@@ -121,17 +134,31 @@ class PhysicalGpus:
         self._looked = True
         self._findings = self._sources.examine(self._cards)
 
+    def _followed(self, card: CardFacts, claims: tuple[PreparedClaim, ...]) -> CardFacts:
+        """In its mode of now, where its claims are others than when that was looked at."""
+        gpu = card.pci_address
+        held = tuple(claim for claim in claims if gpu in claim.gpus)
+        if held == self._held.get(gpu, ()):
+            return card
+        try:
+            card = self._sources.now(card)
+        except GpuError as error:
+            _log.info("mode of a card told as before", gpu=gpu, error=str(error))
+        else:
+            self._held[gpu] = held
+        return card
+
     def _run(self) -> None:
-        look_at = 0.0
         while not self._stopping.is_set():
             self._nudged.clear()
-            due = time.monotonic() >= look_at
-            look_at = time.monotonic() + LOOK_SECONDS if due else look_at
+            due = time.monotonic() >= self._look_at
+            if due:
+                self._look_at = time.monotonic() + LOOK_SECONDS
             written = self._try(look=due)
             if self._stopping.wait(LEAST_SECONDS if written else RETRY_SECONDS):
                 return
             if written:
-                self._nudged.wait(max(0.0, look_at - time.monotonic()))
+                self._nudged.wait(max(0.0, self._look_at - time.monotonic()))
 
     def _try(self, *, look: bool) -> bool:
         """Whether there is nothing to be tried again before something changes."""

@@ -100,6 +100,10 @@ class Nvml:
         """The GPU as it is now."""
         return self._fill(self._on(gpu, lambda card: cards.read(card, self._sys_root)))
 
+    def present(self, known: GpuFacts) -> GpuFacts:
+        """The same GPU, with its MIG mode and instances of now: a few calls, where `facts_of` has a hundred."""
+        return self._on(known.pci_address, lambda card: mig.present(card, known))
+
     def state_of(self, gpu: PciAddress) -> CardState:
         """What of it a prepare has to know (see `Gpus`)."""
         return self._on(gpu, cards.state)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pynvml
 
-from nodedriver.facts import MigInstanceFacts, MigModeChange, MigPlacement, MigUUID
+from nodedriver.facts import GpuFacts, MigInstanceFacts, MigModeChange, MigPlacement, MigUUID
 from nodedriver.nvml.calls import ABSENT, GONE, Card, Handle, NvmlError, NvmlModeRefusedError
 from nodedriver.ports import CardUse, GpuError, ModeAnswer
 
@@ -59,6 +60,12 @@ def set_mode(card: Card, *, enabled: bool) -> None:
         card.ask(pynvml.nvmlDeviceSetMigMode, card.handle, int(not enabled))
         refused = NvmlModeRefusedError if status in _ANSWERS else NvmlError
         raise refused(f"GPU {card.address}", f"nvmlDeviceSetMigMode({wanted})", status, _why(card, status))
+
+
+def present(card: Card, known: GpuFacts) -> GpuFacts:
+    """The card as it is known, with its MIG mode and instances of now."""
+    here = tuple(instance_facts(card, instance) for instance in instances(card))
+    return replace(known, mig_enabled=is_enabled(card), instances=here)
 
 
 def use_of(card: Card) -> CardUse:

@@ -6,7 +6,7 @@ gets. Everything is keyed by PCI address and read from sysfs, since NVML does no
 """
 
 from nodedriver.vfio.binding import VfioPci
-from nodedriver.vfio.cards import all_cards, as_served
+from nodedriver.vfio.cards import all_cards, as_now, as_served
 from nodedriver.vfio.iommu import Roots
 
-__all__ = ["Roots", "VfioPci", "all_cards", "as_served"]
+__all__ = ["Roots", "VfioPci", "all_cards", "as_now", "as_served"]

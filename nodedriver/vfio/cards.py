@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 import structlog
 
 from dra.mig.profiles import MODELS
 from nodedriver import sysfs
-from nodedriver.facts import ComputeMode, GpuFacts, GpuUUID, MigModeChange, PciAddress
+from nodedriver.facts import CardFacts, ComputeMode, GpuFacts, GpuUUID, MigModeChange, PciAddress
 from nodedriver.files import write_atomically
 from nodedriver.surroundings import surroundings
 from nodedriver.vfio import iommu
@@ -25,6 +26,16 @@ _log = structlog.get_logger()
 _VENDOR_ID = "0x10de"  # NVIDIA
 _DISPLAY = "0x03"  # base class of display controllers
 _DECODER = msgspec.json.Decoder(tuple[GpuFacts, ...])
+
+
+class SeenCards(Protocol):
+    """What is asked of NVML about cards that may be away."""
+
+    def is_away(self, gpu: PciAddress) -> bool:
+        """Whether NVML can't see it, since another driver has it or none."""
+
+    def present(self, known: GpuFacts) -> GpuFacts:
+        """The card in its MIG mode of now. GpuError where it does not answer."""
 
 
 def all_cards(seen: Iterable[GpuFacts], path: Path, roots: Roots) -> tuple[GpuFacts, ...]:
@@ -46,6 +57,16 @@ def as_served(cards: Iterable[GpuFacts], held: Collection[PciAddress], roots: Ro
         replace(gpu, only_vfio=gpu.pci_address not in held and iommu.is_passed_through(roots.sys, gpu.pci_address))
         for gpu in cards
     )
+
+
+def as_now(gpus: SeenCards, sys_root: Path, known: CardFacts) -> CardFacts:
+    """The card as it is known, with what claims change of it: its kernel driver, MIG mode and instances of now."""
+    if not isinstance(known, GpuFacts):
+        return known
+    gpu = known.pci_address
+    near = replace(known.surroundings, kernel_driver=sysfs.driver(sys_root, gpu) or "")
+    known = replace(known, surroundings=near)
+    return _lasting(known) if gpus.is_away(gpu) else gpus.present(known)
 
 
 def _away(known: GpuFacts | None, gpu: PciAddress, sys_root: Path) -> GpuFacts:

@@ -40,7 +40,14 @@ def keeper(client: KubeClient, *claims: PreparedClaim) -> PhysicalGpus:
     ranks = {each.pci_address: rank for rank, each in enumerate(CARDS)}
     inventory = take_inventory(InventoryRules(DRIVER), CARDS, ranks)
     checkpoint = Checkpoint(boot_id="boot", claims={each.uid: each for each in claims})
-    sources = Sources(lambda: CARDS, lambda: checkpoint, lambda: inventory.slices, inventory.records, lambda _: ())
+    sources = Sources(
+        cards=lambda: CARDS,
+        now=lambda card: card,
+        checkpoint=lambda: checkpoint,
+        published=lambda: inventory.slices,
+        records=inventory.records,
+        examine=lambda _: (),
+    )
     return PhysicalGpus(client, sources, CARDS, driver_name=DRIVER, node_name=NODE)
 
 

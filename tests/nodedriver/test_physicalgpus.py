@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -14,9 +15,10 @@ from nodedriver.doctor.findings import Finding, ok
 from nodedriver.facts import CardFacts, GpuFacts, PciAddress
 from nodedriver.inventory import InventoryRules, take_inventory
 from nodedriver.physicalgpus import PhysicalGpus, Sources
-from nodedriver.vfio import Roots, all_cards
+from nodedriver.vfio import Roots, all_cards, as_now
 from simulator.silicon import pci
 from tests.nodedriver import apiserver
+from tests.nodedriver.ampere import MIG, AmpereNode, waiting
 from tests.nodedriver.claims import DRIVER, NODE, allocated, given
 from tests.nodedriver.machine import Machine, short_folder, wait_until
 from tests.nodedriver.madenode import MadeNode
@@ -77,6 +79,42 @@ def test_a_driver_tells_of_each_card_and_of_who_holds_it(driver_node: DriverNode
     wait_until(lambda: "heldBy" not in status(node)["currentState"], "the holder's end", SECONDS)
 
 
+def test_the_mode_follows_a_claim_and_no_write_says_what_was_said(driver_node: DriverNode) -> None:
+    """And not at the next look at the hardware, which is minutes away."""
+    node = driver_node
+    await_all(node)
+    before, seen = status(node)["currentState"], len(node.store.events)
+    claim = node.allocate(allocated(given("gpu-0-mig-3g40gb-4", 100), uid=A))
+    assert not node.prepare(claim)[A].error
+    wait_until(lambda: status(node)["currentState"]["mode"] == "MIG", "MIG mode", SECONDS)
+    state = status(node)["currentState"]
+    assert (state["migInstances"], [each["uid"] for each in state["heldBy"]]) == (["3g.40gb@4"], [A])
+    node.unprepare(claim)
+    wait_until(lambda: status(node)["currentState"]["mode"] == "Whole", "the whole card", SECONDS)
+    assert not {"migInstances", "heldBy"} & status(node)["currentState"].keys()
+    written = [(path, card) for path, _, card in node.store.events[seen:] if path.startswith(CARDS)]
+    assert {path for path, _ in written} == {FIRST}
+    states = [before, *(card["status"]["currentState"] for _, card in written)]
+    assert all(one != other for one, other in pairwise(states))
+
+
+def test_the_mode_follows_a_reset_that_a_claim_waited_for() -> None:
+    with short_folder() as folder, apiserver.serve(folder / "kubeconfig") as store:
+        node = AmpereNode(folder, store, "a100x8")
+        try:
+            node.start("driver")
+            await_all(node)
+            node.submit(waiting(MIG, "part", A))
+            wait_until(lambda: _modes(store)[0] == "MIG", "MIG mode", SECONDS)
+        finally:
+            node.close()
+    assert _modes(store) == ["MIG"] + ["Whole"] * 7
+
+
+def _modes(store: apiserver.Store) -> list[str]:
+    return [card["status"]["currentState"]["mode"] for card in store.under(CARDS)]
+
+
 def test_a_restart_writes_nothing_anew(driver_node: DriverNode) -> None:
     node = driver_node
     await_all(node)
@@ -126,7 +164,8 @@ def keeper_of(machine: Machine, cards: Callable[[], tuple[GpuFacts, ...]]) -> Ph
     machine.store.put(f"/api/v1/nodes/{NODE}", node, "ADDED")
     inventory = take_inventory(InventoryRules(DRIVER), facts, ranks)
     doctor = partial(findings_about, PciAddress("0000:1b:00.0"))
-    sources = Sources(cards, machine.prepared.read, lambda: inventory.slices, inventory.records, doctor)
+    now = partial(as_now, machine.gpus, machine.tree.sys)
+    sources = Sources(cards, now, machine.prepared.read, lambda: inventory.slices, inventory.records, doctor)
     client = KubeClient.of_node(str(machine.folder / "kubeconfig"))
     made = PhysicalGpus(client, sources, facts, driver_name=DRIVER, node_name=NODE)
     made.look()
@@ -181,7 +220,6 @@ def test_a_card_that_a_virtual_machine_has_stays_visible(machine: Machine) -> No
     assert before["capabilities"]["vfio"] is True
     ref = machine.allocate(allocated(given("gpu-0-vfio"), uid=A))
     machine.driver.prepare(ref)
-    keeper.look()
     keeper.keep()
     told = machine.store.objects[FIRST]["status"]
     state = told["currentState"]
@@ -191,7 +229,6 @@ def test_a_card_that_a_virtual_machine_has_stays_visible(machine: Machine) -> No
     assert state["heldBy"][0]["devices"] == ["gpu-0-vfio"]
     assert (told["capabilities"], told["published"]) == (before["capabilities"], before["published"])
     machine.driver.unprepare(ref)
-    keeper.look()
     keeper.keep()
     assert machine.store.objects[FIRST]["status"]["currentState"] == before["currentState"]
 
