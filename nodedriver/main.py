@@ -149,8 +149,7 @@ def _run_driver(config: Config) -> None:
         statuses, watch = _claim_statuses(config, cluster, prepared, gpus, health)
         publisher = Publisher(cluster, driver_name=config.driver_name, node_name=config.node_name)
         examine = Doctor(config, cluster, prepared.read).examine
-        every = partial(_every, config, gpus, plain)
-        mode = partial(as_now, gpus, config.sys_root)
+        every, mode = partial(_every, config, gpus, plain), partial(as_now, gpus, config.sys_root)
         sources = Sources(every, mode, prepared.read, lambda: publisher.published, records, examine)
         cards = _card_objects(config, cluster, sources, (*facts, *plain))
         parts = Parts(
