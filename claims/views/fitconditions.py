@@ -15,6 +15,7 @@ from claims.wish import gib
 from dra.advice.literals import Comparison, comparisons
 from dra.errors import InvalidQuantityError
 from dra.quantity import parse_quantity
+from gpuinventory.gpuclasses import Traits
 
 _MIB: Final = 2**20
 _RELATIONS: Final = {"==": "", ">=": "", ">": "more than ", "<=": "at most ", "<": "less than "}
@@ -34,6 +35,13 @@ def amount(name: str, text: str) -> str:
     except InvalidQuantityError:
         return text
     return gib(number) if number >= _MIB else text
+
+
+def kind_words(traits: Traits) -> str:
+    """What such a device is, as far as its driver says."""
+    named = (each.value for each in (traits.product, traits.profile, traits.type_) if each is not None)
+    words = ", ".join((*named, *((gib(traits.memory),) if traits.memory else ())))
+    return words or f"a device of {traits.driver}"
 
 
 def condition_words(condition: str, values: Sequence[str]) -> str:

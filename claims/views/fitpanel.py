@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from claims.services.fit import Fit, Outcome, choice_of
+from claims.services.fit import Fit, Outcome, Stop, choice_of
+from claims.views.fitstops import message_of, stop_words
 from claims.views.fitwords import (
     Asked,
     asked_of,
@@ -26,7 +27,6 @@ from portal.badge import Badge
 
 MOST_OBSTACLES = 2
 MOST_WARNINGS = 3
-MESSAGE = 400  # characters of the scheduler's own error that are shown
 _BADGES = {
     Outcome.NOW: Badge("good", "✔", "Fits now"),
     Outcome.POD_LIMITS: Badge("wait", "◔", "No room for the pod"),
@@ -107,11 +107,13 @@ def _sentence(fit: Fit, wish: Wish, values: Mapping[str, str]) -> str:
         case Outcome.WAIT:
             return _wait(fit, wish)
         case Outcome.NEVER:
-            return f"Cannot fit, even with nothing in use: {_never(fit, wish, values)}"
+            why = _stopped(fit.stop, wish, values) if fit.stop else _never(fit, wish, values)
+            return f"Cannot fit, even with nothing in use: {why}"
         case Outcome.UNKNOWN:
             return f"Not sure: {miss_words(fit.explanation.pools[0])}."
         case Outcome.ABORTED:
-            return f"Kubernetes would place such a pod nowhere. Its scheduler stops at: {_abort(fit)}"
+            why = _stopped(fit.stop, wish, values) if fit.stop else ""
+            return f"Kubernetes would place such a pod nowhere: {why}"
 
 
 def choice_words(wish: Wish, number: int, values: Mapping[str, str]) -> str:
@@ -128,9 +130,12 @@ def _wait(fit: Fit, wish: Wish) -> str:
     return f"Will wait: {free}, {_ahead(fit)}.{_together(fit)}"
 
 
-def _abort(fit: Fit) -> str:
-    message = fit.answer.aborts[0].failed.message
-    return message if len(message) <= MESSAGE else f"{message[:MESSAGE]}…"
+def _stopped(stop: Stop, wish: Wish, values: Mapping[str, str]) -> str:
+    """Which selector fails on what, and the error as the scheduler itself says it."""
+    choice = choice_words(wish, stop.choice, values) if wish.alternatives else ""
+    words = stop_words(stop, asked_of(wish, stop.choice, values), choice)
+    message = message_of(stop)
+    return f"{words} The scheduler says: {message}" if words else f"the scheduler stops at: {message}"
 
 
 def _times(fit: Fit) -> str:
@@ -194,7 +199,7 @@ def _warnings(fit: Fit) -> Iterator[str]:
         yield f"On {nodes_words(fit.answer.timeouts)} Kubernetes' own search may run into its limit of 10 s."
     if fit.pod_fault:
         yield f"What the pod asks of its node can't be read and is left out: {fit.pod_fault}"
-    told = {WarningCode.SCHEDULER_ABORTS} if fit.outcome is Outcome.ABORTED else set()
+    told = {WarningCode.SCHEDULER_ABORTS, WarningCode.SELECTOR_MAY_ABORT} if fit.stop else set()
     yield from (warning_words(each) for each in fit.explanation.warnings if each.code not in told)
     if fit.outcome is not Outcome.UNKNOWN:
         yield from (f"Numbers may be low: {miss_words(each)}." for each in fit.explanation.pools)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from claims.services.fit.stop import Stop
 from dra.advice.explanation import FleetExplanation
 from dra.fleet import FleetAnswer
 
@@ -56,6 +57,7 @@ class Fit:
 
     `serving` is the choice that the best node would serve, 0 for the first; `alone` says on how many nodes each choice
     fits by itself, nothing where there is but one. `idle` answers for the fleet with nothing in use, if that was asked.
+    `stop` is what ends kube-scheduler's search, now or, where the wish can never fit, with nothing in use; else None.
     `pod_fault` says why the pod's own needs could not be read and are left out, "" where they were.
     """
 
@@ -68,6 +70,7 @@ class Fit:
     serving: int
     alone: tuple[int, ...]
     idle: FleetAnswer | None
+    stop: Stop | None
     proposals: tuple[Proposal, ...]
     pod_fault: str
     revision: int

@@ -18,6 +18,7 @@ from claims.services.fit.explained import explanation
 from claims.services.fit.idle import idle_answer
 from claims.services.fit.pod import needs_of
 from claims.services.fit.proposals import proposals
+from claims.services.fit.stop import Stop, stop_of
 from claims.services.preview import Preview
 from dra.advice.explanation import DeviceRequestExplanation, FleetExplanation, StepKind
 from dra.allocation import Allocated
@@ -29,6 +30,7 @@ from gpuinventory.selectors.held import Held
 _BEFORE_USE = (StepKind.DEVICES, StepKind.CLASS, StepKind.SELECTOR, StepKind.TAINT)
 _BY_USE = (StepKind.IN_USE, StepKind.COUNTERS, StepKind.CAPACITY)
 _FITTING = (Outcome.NOW, Outcome.POD_LIMITS)
+_STOPPED = (Outcome.ABORTED, Outcome.NEVER)
 
 
 def fit(seen: Preview, held: Held, *, own: int = 0) -> Fit | None:
@@ -58,6 +60,7 @@ def fit(seen: Preview, held: Held, *, own: int = 0) -> Fit | None:
         serving=_serving(answer),
         alone=tuple(_alone(held, wish)),
         idle=idle,
+        stop=_stop(claim, held, outcome, idle or answer),
         proposals=() if outcome in _FITTING else proposals(seen, held, wish, outcome, answer),
         pod_fault=pod_fault,
         revision=held.revision,
@@ -82,6 +85,13 @@ def _outcome(seen: Preview, answer: FleetAnswer, explained: FleetExplanation) ->
     if any(group.fits for group in answer.groups):
         return Outcome.POD_LIMITS
     return Outcome.UNKNOWN if _unread(seen, explained) else None
+
+
+def _stop(claim: ResourceClaim, held: Held, outcome: Outcome, answer: FleetAnswer) -> Stop | None:
+    """The first of the errors that end the search, where they decide."""
+    if outcome not in _STOPPED or not answer.aborts:
+        return None
+    return stop_of(answer.aborts[0].failed, claim, held.snapshot)
 
 
 def _alone(held: Held, wish: Wish) -> Iterator[int]:

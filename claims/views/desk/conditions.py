@@ -11,8 +11,9 @@ from claims.refusals import quoted
 from claims.services.conditions import Condition, condition
 from claims.services.preview import Preview
 from claims.views.desk.fields import Field, Fields, field, numbers_of
-from claims.wish import gib, numbers_given
-from gpuinventory.gpuclasses import Finding, GPUClassView, Traits
+from claims.views.fitconditions import kind_words
+from claims.wish import numbers_given
+from gpuinventory.gpuclasses import Finding, GPUClassView
 from gpuinventory.gpuclasses.lint import Taken
 from gpuinventory.selectors.held import Held
 
@@ -94,19 +95,12 @@ def _samples(taken: Iterable[Taken]) -> Iterator[Sample]:
     """Devices of one kind together, however they differ in what is not shown."""
     kinds: dict[str, Sample] = {}
     for each in taken:
-        kind = _kind(each.traits)
+        kind = kind_words(each.traits)
         known = kinds.get(kind)
         kinds[kind] = Sample(
             each.devices + (known.devices if known else 0), kind, known.example if known else each.example
         )
     yield from kinds.values()
-
-
-def _kind(traits: Traits) -> str:
-    """What such a device is, as far as its driver says."""
-    named = (each.value for each in (traits.product, traits.profile, traits.type_) if each is not None)
-    words = ", ".join((*named, *((gib(traits.memory),) if traits.memory else ())))
-    return words or f"a device of {traits.driver}"
 
 
 def _fails(seen: Preview, key: str, found: tuple[Finding, ...]) -> Iterator[Fails]:
