@@ -153,7 +153,8 @@ def test_a_condition_that_fails_on_a_device_is_said_to_end_the_search(as_alice: 
     assert (
         "Kubernetes would place such a pod nowhere: your condition 1 fails on NVIDIA H100 80GB HBM3, Physical, "
         '79.6 GiB, such as gpu-0 of node-1: “device.attributes["gpu.portico.dev"].nothing == "x"”, '
-        "no such key: nothing. Guard the key with has(). The scheduler says: claim ml-team/trainer: selector #0 on device "
+        "no such key: nothing. Guard the key with has(). The scheduler says: claim ml-team/trainer: "
+        "selector #0 on device "
     ) in said
 
 
