@@ -27,6 +27,7 @@ from portal.badge import Badge
 
 MOST_OBSTACLES = 2
 MOST_WARNINGS = 3
+_MADE_READY = " A device is made ready there first, such as by a reset of its card; the pod waits until it is."
 _BADGES = {
     Outcome.NOW: Badge("good", "✔", "Fits now"),
     Outcome.POD_LIMITS: Badge("wait", "◔", "No room for the pod"),
@@ -101,7 +102,8 @@ def _sentence(fit: Fit, wish: Wish, values: Mapping[str, str]) -> str:
     match fit.outcome:
         case Outcome.NOW:
             where = f"Fits now on {nodes_words(fit.answer.fitting)}, {_times(fit)}. Best: {fit.answer.best}"
-            return f"{where}, with {choice_words(wish, fit.serving, values)}." if wish.alternatives else f"{where}."
+            choice = f", with {choice_words(wish, fit.serving, values)}" if wish.alternatives else ""
+            return f"{where}{choice}.{_MADE_READY if fit.made_ready else ''}"
         case Outcome.POD_LIMITS:
             return f"Devices are free, but {_obstacles(fit)}."
         case Outcome.WAIT:

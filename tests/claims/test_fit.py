@@ -50,6 +50,16 @@ def test_a_wish_that_fits_says_where_and_how_often(as_alice: Client) -> None:
     assert "Fits now on 1 node, 2 times in all. Best: node-1." in words(panel(as_alice))
 
 
+def test_a_pod_that_would_wait_for_its_device_to_be_made_ready_is_told_so(as_alice: Client) -> None:
+    late = "A device is made ready there first, such as by a reset of its card; the pod waits until it is."
+    assert late not in words(panel(as_alice))
+    slices = [json.loads(body) for body in slices_of("node-1", cards=2, version=2)]
+    for device_ in (each for slice_ in slices for each in slice_["spec"].get("devices", ())):
+        device_ |= {"bindsToNode": True, "bindingConditions": ["x/ready"], "bindingFailureConditions": ["x/failed"]}
+    put("ResourceSlice", *(json.dumps(each).encode() for each in slices))
+    assert f"Fits now on 1 node, 2 times in all. Best: node-1. {late}" in words(panel(as_alice))
+
+
 def test_each_step_says_how_many_devices_are_left(as_alice: Client) -> None:
     """Two cards and the 50 slices that MIG could make of them, of which the class takes the cards."""
     said = words(panel(as_alice))

@@ -56,7 +56,8 @@ class Fit:
     """The answer at a revision. `matching` and `free` count devices over the fleet, `ahead` waiting claims.
 
     `serving` is the choice that the best node would serve, 0 for the first; `alone` says on how many nodes each choice
-    fits by itself, nothing where there is but one. `idle` answers for the fleet with nothing in use, if that was asked.
+    fits by itself, nothing where there is but one. `made_ready` says that the best node has no such devices that are
+    ready: the pod waits for one (KEP-5007). `idle` answers for the fleet with nothing in use, if that was asked.
     `stop` is what ends kube-scheduler's search, now or, where the wish can never fit, with nothing in use; else None.
     `pod_fault` says why the pod's own needs could not be read and are left out, "" where they were.
     """
@@ -69,6 +70,7 @@ class Fit:
     ahead: int
     serving: int
     alone: tuple[int, ...]
+    made_ready: bool
     idle: FleetAnswer | None
     stop: Stop | None
     proposals: tuple[Proposal, ...]

@@ -24,7 +24,7 @@ from dra.advice.explanation import DeviceRequestExplanation, FleetExplanation, S
 from dra.allocation import Allocated
 from dra.errors import DraError
 from dra.fleet import FleetAnswer, PodNeeds, Wish
-from dra.objects import ResourceClaim
+from dra.objects import DeviceRequestAllocationResult, ResourceClaim
 from gpuinventory.selectors.held import Held
 
 _BEFORE_USE = (StepKind.DEVICES, StepKind.CLASS, StepKind.SELECTOR, StepKind.TAINT)
@@ -50,6 +50,7 @@ def fit(seen: Preview, held: Held, *, own: int = 0) -> Fit | None:
     # A selector that fails on a device is not put to one in use: with nothing in use the search may end in an error.
     outcome = known or (Outcome.WAIT if idle and idle.fitting and not idle.aborts else Outcome.NEVER)
     first = next(iter(explained.device_requests), None)
+    given = _given_by_best(answer)
     return Fit(
         outcome=outcome,
         answer=answer,
@@ -57,8 +58,9 @@ def fit(seen: Preview, held: Held, *, own: int = 0) -> Fit | None:
         matching=_left_after(first, _BEFORE_USE),
         free=_left_after(first, _BY_USE),
         ahead=sum(max(held.waiting.get(name, 0) - own, 0) for name in _classes(claim)),
-        serving=_serving(answer),
+        serving=choice_of(given[0].request) if given else 0,
         alone=tuple(_alone(held, wish)),
+        made_ready=any(each.binding_conditions for each in given),
         idle=idle,
         stop=_stop(claim, held, outcome, idle or answer),
         proposals=() if outcome in _FITTING else proposals(seen, held, wish, outcome, answer),
@@ -106,11 +108,10 @@ def _alone(held: Held, wish: Wish) -> Iterator[int]:
         yield 0 if answer.aborts else answer.fitting
 
 
-def _serving(answer: FleetAnswer) -> int:
-    """The choice that the best node would serve."""
+def _given_by_best(answer: FleetAnswer) -> list[DeviceRequestAllocationResult]:
+    """The devices that the best node would give."""
     given = (group.answer for group in answer.groups if answer.best in group.nodes)
-    results = [each for found in given if isinstance(found, Allocated) for each in found.results[0].devices.results]
-    return choice_of(results[0].request) if results else 0
+    return [each for found in given if isinstance(found, Allocated) for each in found.results[0].devices.results]
 
 
 def _unread(seen: Preview, explained: FleetExplanation) -> bool:
