@@ -112,7 +112,8 @@ def _sentence(fit: Fit, wish: Wish, values: Mapping[str, str]) -> str:
             why = _stopped(fit.stop, wish, values) if fit.stop else _never(fit, wish, values)
             return f"Cannot fit, even with nothing in use: {why}"
         case Outcome.UNKNOWN:
-            return f"Not sure: {miss_words(fit.explanation.pools[0])}."
+            unread = miss_words(fit.unread) if fit.unread else "a pool is not read in full"
+            return f"Not sure: {unread}. Nothing else would fit, even with nothing in use."
         case Outcome.ABORTED:
             why = _stopped(fit.stop, wish, values) if fit.stop else ""
             return f"Kubernetes would place such a pod nowhere: {why}"
@@ -203,8 +204,7 @@ def _warnings(fit: Fit) -> Iterator[str]:
         yield f"What the pod asks of its node can't be read and is left out: {fit.pod_fault}"
     told = {WarningCode.SCHEDULER_ABORTS, WarningCode.SELECTOR_MAY_ABORT} if fit.stop else set()
     yield from (warning_words(each) for each in fit.explanation.warnings if each.code not in told)
-    if fit.outcome is not Outcome.UNKNOWN:
-        yield from (f"Numbers may be low: {miss_words(each)}." for each in fit.explanation.pools)
+    yield from (f"Numbers may be low: {miss_words(each)}." for each in fit.explanation.pools if each != fit.unread)
 
 
 def _table(explained: DeviceRequestExplanation, wish: Wish, values: Mapping[str, str]) -> Table:

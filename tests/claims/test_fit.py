@@ -137,13 +137,6 @@ def test_another_class_of_the_same_driver_is_proposed(as_alice: Client) -> None:
     assert {each["class"] for each in proposed(html)} == {"physical-gpu", "h100-shared"}
 
 
-def test_an_incomplete_pool_makes_the_answer_unsure(as_alice: Client) -> None:
-    hold(0, 1)
-    put("Node", node_object("node-2"))
-    put("ResourceSlice", *slices_of("node-2", cards=1)[:1])
-    assert "Not sure: pool gpu.portico.dev/node-2 is not read in full" in words(panel(as_alice))
-
-
 def test_an_incomplete_pool_beside_one_that_fits_only_lowers_the_numbers(as_alice: Client) -> None:
     put("Node", node_object("node-2"))
     put("ResourceSlice", *slices_of("node-2", cards=1)[:1])

@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from claims.services.fit.stop import Stop
-from dra.advice.explanation import FleetExplanation
+from dra.advice.explanation import FleetExplanation, Miss
 from dra.fleet import FleetAnswer
 
 
@@ -18,7 +18,7 @@ class Outcome(StrEnum):
     POD_LIMITS = "pod-limits"  # devices are free where the pod itself can't go
     WAIT = "wait"  # it would fit if nothing was in use
     NEVER = "never"  # it would not fit even then
-    UNKNOWN = "unknown"  # a pool that could hold the devices is not read in full, or the search gave up
+    UNKNOWN = "unknown"  # it would not fit even then, but a pool that could hold the devices is not read in full
     ABORTED = "aborted"  # kube-scheduler's search ends in an error
 
 
@@ -58,6 +58,7 @@ class Fit:
     `serving` is the choice that the best node would serve, 0 for the first; `alone` says on how many nodes each choice
     fits by itself, nothing where there is but one. `made_ready` says that the best node has no such devices that are
     ready: the pod waits for one (KEP-5007). `idle` answers for the fleet with nothing in use, if that was asked.
+    `unread` is the pool that leaves a doubt, where one decides.
     `stop` is what ends kube-scheduler's search, now or, where the wish can never fit, with nothing in use; else None.
     `pod_fault` says why the pod's own needs could not be read and are left out, "" where they were.
     """
@@ -72,6 +73,7 @@ class Fit:
     alone: tuple[int, ...]
     made_ready: bool
     idle: FleetAnswer | None
+    unread: Miss | None
     stop: Stop | None
     proposals: tuple[Proposal, ...]
     pod_fault: str

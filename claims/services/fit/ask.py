@@ -1,7 +1,8 @@
 """Ask the fleet about a wish: what would become of its pod, by which rules devices fall, and what else would fit.
 
 A wish that does not fit now is asked once more of the same fleet with nothing in use: what fits there will wait, what
-does not never can.
+does not never can. The scheduler passes over a pool that is not read in full and says nothing of it
+(`allocateOne` of the structured allocator), so that such a pool leaves a doubt only where nothing else would do.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from claims.services.fit.pod import needs_of
 from claims.services.fit.proposals import proposals
 from claims.services.fit.stop import Stop, stop_of
 from claims.services.preview import Preview
-from dra.advice.explanation import DeviceRequestExplanation, FleetExplanation, StepKind
+from dra.advice.explanation import Code, DeviceRequestExplanation, FleetExplanation, Miss, StepKind
 from dra.allocation import Allocated
 from dra.errors import DraError
 from dra.fleet import FleetAnswer, PodNeeds, Wish
 from dra.objects import DeviceRequestAllocationResult, ResourceClaim
+from dra.pools import PoolID
 from gpuinventory.selectors.held import Held
 
 _BEFORE_USE = (StepKind.DEVICES, StepKind.CLASS, StepKind.SELECTOR, StepKind.TAINT)
@@ -45,10 +47,10 @@ def fit(seen: Preview, held: Held, *, own: int = 0) -> Fit | None:
     wish = Wish(resource_claims=(claim,), pod=needs)
     answer = held.fleet.answer(held.snapshot, wish, held.usage)
     explained = explanation(held.snapshot, claim, answer)
-    known = _outcome(seen, answer, explained)
+    known = _outcome(answer)
     idle = None if known else idle_answer(held.snapshot, wish)
-    # A selector that fails on a device is not put to one in use: with nothing in use the search may end in an error.
-    outcome = known or (Outcome.WAIT if idle and idle.fitting and not idle.aborts else Outcome.NEVER)
+    unread = _unread(seen, held, explained, idle) if idle else None
+    outcome = known or _later(idle, unread)
     first = next(iter(explained.device_requests), None)
     given = _given_by_best(answer)
     return Fit(
@@ -62,6 +64,7 @@ def fit(seen: Preview, held: Held, *, own: int = 0) -> Fit | None:
         alone=tuple(_alone(held, wish)),
         made_ready=any(each.binding_conditions for each in given),
         idle=idle,
+        unread=unread if outcome is Outcome.UNKNOWN else None,
         stop=_stop(claim, held, outcome, idle or answer),
         proposals=() if outcome in _FITTING else proposals(seen, held, wish, outcome, answer),
         pod_fault=pod_fault,
@@ -78,7 +81,7 @@ def _needs(files: Files, held: Held) -> tuple[PodNeeds, str]:
         return PodNeeds(), str(error)
 
 
-def _outcome(seen: Preview, answer: FleetAnswer, explained: FleetExplanation) -> Outcome | None:
+def _outcome(answer: FleetAnswer) -> Outcome | None:
     """What is known without asking the fleet with nothing in use."""
     if answer.aborts:
         return Outcome.ABORTED
@@ -86,7 +89,16 @@ def _outcome(seen: Preview, answer: FleetAnswer, explained: FleetExplanation) ->
         return Outcome.NOW
     if any(group.fits for group in answer.groups):
         return Outcome.POD_LIMITS
-    return Outcome.UNKNOWN if _unread(seen, explained) else None
+    return None
+
+
+def _later(idle: FleetAnswer | None, unread: Miss | None) -> Outcome:
+    """What becomes of a pod that has no place now. A selector that fails on a device is not put to one in use: with
+    nothing in use the search may end in an error.
+    """
+    if idle and idle.fitting and not idle.aborts:
+        return Outcome.WAIT
+    return Outcome.UNKNOWN if unread and not (idle and idle.aborts) else Outcome.NEVER
 
 
 def _stop(claim: ResourceClaim, held: Held, outcome: Outcome, answer: FleetAnswer) -> Stop | None:
@@ -114,10 +126,16 @@ def _given_by_best(answer: FleetAnswer) -> list[DeviceRequestAllocationResult]:
     return [each for found in given if isinstance(found, Allocated) for each in found.results[0].devices.results]
 
 
-def _unread(seen: Preview, explained: FleetExplanation) -> bool:
-    """Whether a pool that could hold such devices is not read in full."""
-    driver = seen.chosen.facts.driver if seen.chosen else None
-    return any(driver is None or str(miss.facts["pool"]).startswith(f"{driver}/") for miss in explained.pools)
+def _unread(seen: Preview, held: Held, explained: FleetExplanation, idle: FleetAnswer) -> Miss | None:
+    """The first pool that is not read in full, could hold devices of a choice, and is on a node that takes the pod."""
+    classes, choices = seen.bounds.classes, seen.wish.choices if seen.wish else ()
+    drivers = {classes[each.device_class].driver for each in choices}
+    for miss in explained.pools:
+        pool = PoolID(*str(miss.facts["pool"]).split("/", 1))  # a pool's name may have more of them
+        nodes = {each.node_name for each in held.snapshot.pools.get(pool, ())}
+        if miss.code is Code.POOL_INCOMPLETE and drivers & {None, pool.driver} and nodes - idle.pod_refused:
+            return miss
+    return None
 
 
 def _left_after(explained: DeviceRequestExplanation | None, kinds: Iterable[StepKind]) -> int:
