@@ -115,6 +115,11 @@ class Config:
         return self.plugin_dir / "cards.json"
 
     @property
+    def published_file(self) -> Path:
+        """What was published last."""
+        return self.plugin_dir / "published.json"
+
+    @property
     def health_file(self) -> Path:
         """What ails the cards."""
         return self.plugin_dir / "health.json"

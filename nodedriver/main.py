@@ -49,6 +49,7 @@ from nodedriver.inventory import (
 from nodedriver.kubelet.health import HealthStreams
 from nodedriver.kubelet.probing import kubelet_side
 from nodedriver.kubelet.server import Endpoints, RegistrationRefusedError, serve
+from nodedriver.lastpublished import LastPublished
 from nodedriver.lastseen import LastSeen
 from nodedriver.locks import Locks, LockTimeoutError
 from nodedriver.maintenance import AwaitedClaims, Ledger, Maintenance, Naming, Present, Workshop, with_present_modes
@@ -131,7 +132,7 @@ def _run_driver(config: Config) -> None:
     placements = Placements(config.placements_file)
     with closing(_open_nvml(config, plain, placements.fill)) as gpus:
         locks = Locks(config.locks_dir, deadline=LOCK_SECONDS)
-        known = all_cards(_learnt(config, placements, gpus, locks), config.cards_file, roots := _roots(config))
+        known = all_cards(_learnt(config, placements, gpus, locks), config.cards_file, roots := Roots.of(config))
         minors = {gpu.pci_address: gpu.minor for gpu in known}
         ranks = assign_ranks(config.ranks_file, [*minors, *(card.pci_address for card in plain)])
         records = _building(config, (*known, *plain), ranks, tuple, no_taints)(EVERY_FEATURE).records
@@ -147,7 +148,7 @@ def _run_driver(config: Config) -> None:
         build = _building(config, (*facts, *plain), ranks, now, _taints(config.driver_name, unclean, health, ledger))
         records = build(EVERY_FEATURE).records
         statuses, watch = _claim_statuses(config, cluster, prepared, gpus, health)
-        publisher = Publisher(cluster, driver_name=config.driver_name, node_name=config.node_name)
+        publisher = _publisher(config, cluster)
         examine = Doctor(config, cluster, prepared.read).examine
         every, mode = partial(_every, config, gpus, plain), partial(as_now, gpus, config.sys_root)
         sources = Sources(every, mode, prepared.read, lambda: publisher.published, records, examine)
@@ -186,6 +187,11 @@ def _run_driver(config: Config) -> None:
     _log.info("driver stopped")
 
 
+def _publisher(config: Config, cluster: KubeClient) -> Publisher:
+    last = LastPublished(config.published_file)
+    return Publisher(cluster, last, driver_name=config.driver_name, node_name=config.node_name)
+
+
 def _card_objects(config: Config, cluster: KubeClient, sources: Sources, cards: tuple[CardFacts, ...]) -> PhysicalGpus:
     return PhysicalGpus(cluster, sources, cards, driver_name=config.driver_name, node_name=config.node_name)
 
@@ -205,13 +211,9 @@ def _learnt(config: Config, placements: Placements, gpus: Nvml, locks: Locks) ->
         return facts
 
 
-def _roots(config: Config) -> Roots:
-    return Roots(config.sys_root, config.proc_root)
-
-
 def _every(config: Config, gpus: Nvml, plain: tuple[PlainCardFacts, ...]) -> tuple[CardFacts, ...]:
     """The cards of the moment, those that NVML does not see among them."""
-    return (*all_cards(gpus.facts(), config.cards_file, _roots(config)), *plain)
+    return (*all_cards(gpus.facts(), config.cards_file, Roots.of(config)), *plain)
 
 
 def _held(statuses: StatusWriter, cards: PhysicalGpus, uids: Iterable[ClaimUID]) -> None:

@@ -22,7 +22,8 @@ from dra.kube.watch import parse_event
 from dra.objects import Node, OwnerReference, ResourceClaim, ResourceSlice, decode, encode
 from dra.slices import Changes, PoolContent, SliceContent, changes, dropped_fields
 from nodedriver.inventory import Inventory, ServerFeatures
-from nodedriver.keeping import Content, content_of, keep, with_remembered
+from nodedriver.keeping import content_of, keep, with_remembered
+from nodedriver.lastpublished import LastPublished
 from nodedriver.serverfeatures import detect_features
 
 log = structlog.get_logger(__name__)
@@ -40,15 +41,16 @@ type Build = Callable[[ServerFeatures], Inventory]
 class Publisher:
     """The slices of one driver on one node. `publish` may be called from any thread, at any time."""
 
-    def __init__(self, cluster: Cluster, *, driver_name: str, node_name: str) -> None:
+    def __init__(self, cluster: Cluster, last: LastPublished, *, driver_name: str, node_name: str) -> None:
         self._cluster = cluster
+        self._last = last
         self._driver_name = driver_name
         self._node_name = node_name
         self._selector = f"spec.driver={driver_name},spec.nodeName={node_name}"
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self.published: tuple[SliceContent, ...] = ()  # what the API server had of us when we looked last
-        self._for_holders: Content = ()  # that, while some of it is there only for the claims that hold it
+        self._for_holders = False  # whether some of it is there only for the claims that hold it
         self._build: Build | None = None
         self._features: ServerFeatures | None = None
         self._writes = 0
@@ -137,6 +139,7 @@ class Publisher:
             wanted = changes(pool, existing)
             if not wanted:
                 self.published = pool.slices
+                self._last.keep(pool.slices)
                 return version
             try:
                 self._write(wanted)
@@ -156,9 +159,9 @@ class Publisher:
         owner = self._owner()
         if self._features is None:
             self._features = detect_features(self._cluster, self._driver_name, self._node_name)
-        before = with_remembered(content_of(existing), self._for_holders)
+        before = with_remembered(content_of(existing), self._last.content())
         kept = keep(build(self._features).slices, before, self._held, self._driver_name)
-        self._for_holders = kept.content if kept.for_holders else ()
+        self._for_holders = kept.for_holders
         return PoolContent(driver=self._driver_name, node=self._node_name, owner=owner, slices=kept.content)
 
     def _held(self) -> frozenset[str]:

@@ -51,7 +51,7 @@ def iommu_groups(config: Config) -> int:
 
 def vfio_modules_missing(config: Config) -> tuple[str, ...]:
     """The modules that are not loaded and without which an NVIDIA card of this node can't be passed through."""
-    roots = Roots(config.sys_root, config.proc_root)
+    roots = Roots.of(config)
     return tuple(sorted({module for card in _nvidia_cards(config) for module in modules_missing(roots, card.name)}))
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from nodedriver import sysfs
+from nodedriver.config import Config
 from nodedriver.facts import PciAddress, VfioFacts
 from nodedriver.vfio.modules import best_module, driver_names, how_to_load, is_vfio
 
@@ -24,6 +26,11 @@ class Roots:
 
     sys: Path
     proc: Path
+
+    @classmethod
+    def of(cls, config: Config) -> Self:
+        """Where the settings say that they are."""
+        return cls(config.sys_root, config.proc_root)
 
 
 def device_folder(sys_root: Path, address: str) -> Path:

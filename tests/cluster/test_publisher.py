@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from dra.kube.client import KubeClient
 from dra.objects import DeviceTaint
 from nodedriver.facts import GpuFacts, MigPlacement, PciAddress
 from nodedriver.inventory import Inventory, InventoryRules, ServerFeatures, taint_of_unclean, take_inventory
+from nodedriver.lastpublished import LastPublished
 from nodedriver.publisher import Publisher
 from nodedriver.serverfeatures import detect_features
 from tests.cluster.chart import ServiceAccounts, apply_roles
@@ -60,8 +62,14 @@ def driver_client(cluster: Cluster, accounts: ServiceAccounts) -> KubeClient:
 
 
 @pytest.fixture
-def publisher(cluster: Cluster, accounts: ServiceAccounts, own_node: str) -> Iterator[Publisher]:
-    made = Publisher(driver_client(cluster, accounts), driver_name=DRIVER, node_name=NODE)
+def last(tmp_path: Path) -> LastPublished:
+    """What the drivers of one node remember."""
+    return LastPublished(tmp_path / "published.json")
+
+
+@pytest.fixture
+def publisher(cluster: Cluster, accounts: ServiceAccounts, own_node: str, last: LastPublished) -> Iterator[Publisher]:
+    made = Publisher(driver_client(cluster, accounts), last, driver_name=DRIVER, node_name=NODE)
     yield made
     made.stop()
 
@@ -135,10 +143,12 @@ def test_what_is_published_already_is_not_written_again(cluster: Cluster, publis
     assert versions(cluster) == before
 
 
-def test_a_restarted_driver_writes_nothing(cluster: Cluster, accounts: ServiceAccounts, publisher: Publisher) -> None:
+def test_a_restarted_driver_writes_nothing(
+    cluster: Cluster, accounts: ServiceAccounts, publisher: Publisher, last: LastPublished
+) -> None:
     publisher.publish(content())
     before = versions(cluster)
-    Publisher(driver_client(cluster, accounts), driver_name=DRIVER, node_name=NODE).publish(content())
+    Publisher(driver_client(cluster, accounts), last, driver_name=DRIVER, node_name=NODE).publish(content())
     assert versions(cluster) == before
 
 
@@ -195,10 +205,10 @@ def let_go(cluster: Cluster) -> None:
 
 @pytest.mark.usefixtures("held_card")
 def test_a_card_that_is_gone_stays_published_while_a_claim_holds_it(
-    cluster: Cluster, accounts: ServiceAccounts, publisher: Publisher
+    cluster: Cluster, accounts: ServiceAccounts, publisher: Publisher, last: LastPublished
 ) -> None:
     publisher.publish(content())
-    again = Publisher(driver_client(cluster, accounts), driver_name=DRIVER, node_name=NODE)
+    again = Publisher(driver_client(cluster, accounts), last, driver_name=DRIVER, node_name=NODE)
     again.publish(content(CARDS[:7]))  # a driver that has just started and sees seven cards
     assert is_whole(slices(cluster))
     assert {name for name in devices(cluster) if name.startswith("gpu-7")} == {"gpu-7"}
@@ -272,10 +282,10 @@ def updates(cluster: Cluster) -> int:
 
 
 def test_two_drivers_that_differ_do_not_race_each_other(
-    cluster: Cluster, accounts: ServiceAccounts, publisher: Publisher
+    cluster: Cluster, accounts: ServiceAccounts, publisher: Publisher, last: LastPublished
 ) -> None:
     """As in an update to a version that publishes more: each undoes the other, ever more slowly, until one has gone."""
-    newer = Publisher(driver_client(cluster, accounts), driver_name=DRIVER, node_name=NODE)
+    newer = Publisher(driver_client(cluster, accounts), last, driver_name=DRIVER, node_name=NODE)
     publisher.publish(content(CARDS[:1]))
     publisher.start()
     before = updates(cluster)
@@ -291,13 +301,13 @@ def test_two_drivers_that_differ_do_not_race_each_other(
 
 
 def test_a_new_node_of_the_same_name_gets_slices_of_its_own(
-    cluster: Cluster, accounts: ServiceAccounts, publisher: Publisher
+    cluster: Cluster, accounts: ServiceAccounts, publisher: Publisher, last: LastPublished
 ) -> None:
     publisher.publish(content())
     cluster.call("DELETE", f"{NODES}/{NODE}")
     uid = make_node(cluster)
     # The old token went with the old Node.
-    again = Publisher(driver_client(cluster, accounts), driver_name=DRIVER, node_name=NODE)
+    again = Publisher(driver_client(cluster, accounts), last, driver_name=DRIVER, node_name=NODE)
     again.publish(content())
     again.start()
 

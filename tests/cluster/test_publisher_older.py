@@ -15,6 +15,7 @@ from dra.kube.client import KubeClient
 from dra.kube.errors import KubeError
 from dra.kube.port import list_all
 from dra.objects import ResourceSlice, decode
+from nodedriver.lastpublished import LastPublished
 from nodedriver.publisher import Publisher
 from nodedriver.serverfeatures import detect_features
 from tests.cluster.access import Access
@@ -29,10 +30,11 @@ from tests.cluster.test_publisher import (
     content,
     devices,
     driver_client,
+    last,
     own_node,
 )
 
-__all__ = ["accounts", "own_node"]  # fixtures
+__all__ = ["accounts", "last", "own_node"]  # fixtures
 
 
 @pytest.fixture
@@ -72,12 +74,12 @@ def is_ready(client: KubeClient) -> bool:
         return False
 
 
-def test_an_older_server_is_given_whole_cards_alone(older_client: KubeClient) -> None:
+def test_an_older_server_is_given_whole_cards_alone(older_client: KubeClient, last: LastPublished) -> None:
     features = detect_features(older_client, DRIVER, NODE)
     assert not features.shares
     assert not features.counters
     assert not features.waiting  # binding conditions
-    Publisher(older_client, driver_name=DRIVER, node_name=NODE).publish(content())
+    Publisher(older_client, last, driver_name=DRIVER, node_name=NODE).publish(content())
 
     found = published(older_client)
     assert [d.name for s in found for d in s.spec.devices] == [f"gpu-{i}" for i in range(8)]
@@ -101,10 +103,10 @@ class Switched:
 
 
 def test_a_server_that_lost_features_is_noticed_by_what_it_drops(
-    cluster: Cluster, accounts: ServiceAccounts, own_node: str, older_client: KubeClient
+    cluster: Cluster, accounts: ServiceAccounts, own_node: str, older_client: KubeClient, last: LastPublished
 ) -> None:
     way = Switched(driver_client(cluster, accounts))
-    publisher = Publisher(way, driver_name=DRIVER, node_name=NODE)
+    publisher = Publisher(way, last, driver_name=DRIVER, node_name=NODE)
     publisher.publish(content(CARDS[:1]))
     assert len(devices(cluster)) == 26, own_node
     way.now = older_client
