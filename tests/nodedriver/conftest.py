@@ -26,10 +26,16 @@ def supervised(machine: Machine) -> Machine:
 
 
 @pytest.fixture
-def driver_node() -> Iterator[DriverNode]:
+def scenario() -> str:
+    """The cards of a driver's node."""
+    return "h100x8"
+
+
+@pytest.fixture
+def driver_node(scenario: str) -> Iterator[DriverNode]:
     """The driver and the MPS supervisor as processes, beside a small API server."""
     with short_folder() as folder, apiserver.serve(folder / "kubeconfig") as store:
-        made = DriverNode(folder, store)
+        made = DriverNode(folder, store, scenario)
         try:
             made.start("mpsd")
             made.start("driver")

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.programs
 UID = "aaaaaaaa-0000-4000-8000-000000000000"
 MIG = "gpu-0-mig-3g40gb-4"
 VIRTUAL = "a card for a virtual machine"
+OTHERS = "cards of AMD and Intel"
 STRIDE = 1 if os.environ.get("PORTICO_FULL") else 3
 MODES: dict[str, ResourceClaim] = {
     "whole": allocated(given("gpu-0", 100), uid=UID),
@@ -31,12 +32,14 @@ MODES: dict[str, ResourceClaim] = {
     "MIG": allocated(given(MIG, 100), uid=UID),
     "share of MIG": allocated(given(MIG, 50), uid=UID),
     VIRTUAL: allocated(given("gpu-0-vfio"), uid=UID),
+    OTHERS: allocated(given("gpu-8", request="amd"), given("gpu-9", request="intel"), uid=UID),
     "share beside a smaller one": allocated(given("gpu-0", 50), uid=UID),
     "two cards": allocated(given("gpu-1", 25, request="share"), given(MIG, 100, request="part"), uid=UID),
 }
 # The least that each verb has to do, so that a boundary that is lost in the code is seen here.
 LEAST = {
     VIRTUAL: (5, 5),
+    OTHERS: (4, 3),
     "share beside a smaller one": (6, 4),
     "whole": (5, 3),
     "MIG": (7, 4),
@@ -88,6 +91,12 @@ class Crashes:
         assert not self.wish.exists()
         self.node.buried("driver")
         self.node.start("driver")
+
+
+@pytest.fixture
+def scenario(mode: str) -> str:
+    """Eight H100, and beside them other vendors' cards for the mode that is theirs."""
+    return "three-vendors" if mode == OTHERS else "h100x8"
 
 
 @pytest.mark.parametrize("mode", MODES)
