@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dra.allocation import Snapshot
+from dra.allocation import Shape, Snapshot
 from dra.cel import CelCompileError
 from dra.names import MAX_SUBDOMAIN
 from dra.objects import DeviceClass, GPUClass
@@ -33,7 +33,8 @@ def derive(snapshot: Snapshot, gpu_classes: Iterable[GPUClass]) -> tuple[GPUClas
     It follows from the DeviceClasses, the GPUClasses and the kinds of devices; of single devices only where a class is
     one that `tells_devices_apart`.
     """
-    fleet = _Fleet(snapshot, shapes_of(snapshot))
+    shapes = shapes_of(snapshot)
+    fleet = _Fleet(snapshot, shapes, {each.shape: traits_of(each.shape) for each in shapes})
     made = sorted(gpu_classes, key=lambda each: (each.spec.order, each.spec.title, each.metadata.name))
     used = {each.device_class_name for each in made} | {each.metadata.name for each in made}
     curated = [_curated(each, fleet) for each in made]
@@ -55,10 +56,23 @@ def expressions_of(device_class: DeviceClass) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Fleet:
-    """A snapshot and the kinds of its devices, which all classes are tried on."""
+    """A snapshot and the kinds of its devices with what is known of each, which all classes are tried on."""
 
     snapshot: Snapshot
     shapes: tuple[FleetShape, ...]
+    traits: Mapping[Shape, Traits]
+
+    def grouped(self, taken: Iterable[FleetShape]) -> dict[Traits, list[FleetShape]]:
+        """Shapes by kind, whatever their memory: that differs by a few MiB between boards of one product."""
+        found: dict[Traits, list[FleetShape]] = {}
+        for each in taken:
+            found.setdefault(_plain(self.traits[each.shape]), []).append(each)
+        return found
+
+    def kinds(self, taken: Iterable[FleetShape]) -> tuple[Traits, ...]:
+        """The different kinds, each once, with the memory of the first of them."""
+        firsts = (self.traits[each[0].shape] for each in self.grouped(taken).values())
+        return tuple(sorted(firsts, key=_order))
 
 
 def _curated(gpu_class: GPUClass, fleet: _Fleet) -> GPUClassView:
@@ -70,7 +84,7 @@ def _curated(gpu_class: GPUClass, fleet: _Fleet) -> GPUClassView:
         made=Made.BY_ADMIN,
         device_class=name,
         spec=gpu_class.spec,
-        traits=_kinds(taken),
+        traits=fleet.kinds(taken),
         devices=sum(each.devices for each in taken),
         taken=taken,
         fault=fault,
@@ -81,7 +95,7 @@ def _derived(device_class: DeviceClass, fleet: _Fleet) -> Iterator[GPUClassView]
     """The DeviceClass itself, then each kind within it, if there are several."""
     name = device_class.metadata.name
     taken, fault = _taken(device_class, fleet)
-    kinds = _kinds(taken)
+    kinds = fleet.kinds(taken)
     modes = {each.mode for each in kinds}
     yield GPUClassView(
         name=name,
@@ -94,16 +108,14 @@ def _derived(device_class: DeviceClass, fleet: _Fleet) -> Iterator[GPUClassView]
         fault=fault,
     )
     if len(kinds) > 1:
-        yield from _within(name, taken, kinds)
+        yield from _within(name, taken, fleet)
 
 
-def _within(device_class: str, taken: Sequence[FleetShape], kinds: Sequence[Traits]) -> Iterator[GPUClassView]:
+def _within(device_class: str, taken: Sequence[FleetShape], fleet: _Fleet) -> Iterator[GPUClassView]:
     names: set[str] = set()
-    by_kind: dict[Traits, list[FleetShape]] = {}
-    for each in taken:
-        by_kind.setdefault(_kind(each), []).append(each)
-    for kind in (each for each in kinds if each.product or each.profile or each.type_):
-        own = by_kind[_plain(kind)]
+    grouped = fleet.grouped(taken)
+    for kind in (each for each in fleet.kinds(taken) if each.product or each.profile or each.type_):
+        own = grouped[_plain(kind)]
         name = _unused(_name(device_class, kind), names)
         yield GPUClassView(
             name=name,
@@ -111,7 +123,7 @@ def _within(device_class: str, taken: Sequence[FleetShape], kinds: Sequence[Trai
             device_class=device_class,
             spec=_spec(device_class, _title(kind), kind.mode),
             selectors=(selector_of(kind),),
-            traits=tuple(dict.fromkeys(traits_of(each.shape) for each in own)),
+            traits=tuple(dict.fromkeys(fleet.traits[each.shape] for each in own)),
             devices=sum(each.devices for each in own),
             taken=tuple(own),
         )
@@ -140,18 +152,6 @@ def _taken(device_class: DeviceClass, fleet: _Fleet) -> tuple[tuple[FleetShape, 
         return found.taken, ""
     first = found.failing[0]
     return found.taken, f"Selector {first.selector + 1} of {name} fails on {first.found.example}: {first.error}"
-
-
-def _kinds(taken: Iterable[FleetShape]) -> tuple[Traits, ...]:
-    """The different kinds, each once, whatever its memory: that differs by a few MiB between boards of one product."""
-    kinds: dict[Traits, Traits] = {}
-    for each in taken:
-        kinds.setdefault(_kind(each), traits_of(each.shape))
-    return tuple(sorted(kinds.values(), key=_order))
-
-
-def _kind(found: FleetShape) -> Traits:
-    return _plain(traits_of(found.shape))
 
 
 def _plain(traits: Traits) -> Traits:
