@@ -10,8 +10,12 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from simulator.silicon.state import State
+from simulator.silicon.tree import Tree
 from tests.browser import Looks
-from tests.journeys.embedded import SECONDS, Demo, play
+from tests.cluster.waiting import wait_until
+from tests.journeys.embedded import SECONDS, Demo, end_pod, play, start_pod
+from tests.nodedriver.ampere import agent
 
 pytestmark = pytest.mark.programs  # starts a demo
 PAGES = {
@@ -43,6 +47,32 @@ def test_one_of_each_kind_of_card_on_the_form(page: Page, mixed: Demo, looks: Lo
         page.goto(f"/request/?class={name}&name=one-{name}")
         expect(page.locator("#fit")).to_contain_text("Fits now on")
         looks.at(page, f"mixed-form-{name}")
+
+
+def test_a_slice_of_a_card_that_needs_a_reset_is_waited_for_in_plain_words(
+    page: Page, mixed: Demo, looks: Looks
+) -> None:
+    """On the node of the mixed fleet whose driver runs, while somebody has its A100 open."""
+    play(page, mixed, "bob")
+    tree = Tree(mixed.kubeconfig.parent / "2" / "m")
+    (card,) = (gpu for gpu in State(tree.state).read().gpus if "A100" in gpu.product)
+    wait_until(lambda: page.goto("/") and not page.get_by_text("Reading the cluster").count(), "what the portal reads")
+    page.goto("/request/?class=a100-mig-3g40gb&name=a-slice")
+    expect(page.locator("#fit")).to_contain_text("A device is made ready there first")
+    looks.at(page, "mixed-form-made-ready")
+    page.get_by_role("button", name="Create the template").click()
+    page.wait_for_url("**/requests/*/")
+    with agent(tree, card) as process:
+        pod = start_pod(mixed, page)
+        progress = page.locator("#progress")
+        expect(progress).to_contain_text("Being made ready")
+        expect(progress).to_contain_text(f"held by process {process} (sleep)")
+        looks.at(page, "mixed-request-made-ready")
+        page.goto("/")
+        expect(page.get_by_role("region", name="Waiting")).to_contain_text(pod["metadata"]["name"])
+        page.go_back()
+    expect(page.locator("#progress .badge").first).to_contain_text("In use", timeout=2 * SECONDS)
+    end_pod(mixed, pod)
 
 
 def test_a_silent_cluster_is_told_and_the_files_are_still_there(page: Page, mixed: Demo, looks: Looks) -> None:
