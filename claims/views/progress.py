@@ -69,7 +69,7 @@ def steps(view: RequestView) -> tuple[Step, ...]:
     given = sum(claim.state in _GIVEN for claim in view.claims)
     used = sum(claim.state is ClaimState.IN_USE for claim in view.claims)
     waits = any(claim.state is ClaimState.WAITING_FOR_READY for claim in view.claims)
-    then = f"{_MADE_READY if waits else ''} The node prepares the devices, and the pod runs.".strip()
+    runs = "node prepares the devices, and the pod runs."
     text = _WORDS.get(State(view.row.state), _SHARED_COST if view.shared else _COST)
     first = Step(f"The {view.noun} exists", text, _first(view))
     start = "Start a pod that names it, such as the one below."
@@ -79,7 +79,7 @@ def steps(view: RequestView) -> tuple[Step, ...]:
         first,
         *asked,
         _later(view, "Devices are allocated", given, chosen),
-        _later(view, "In use", used, then),
+        _later(view, "In use", used, f"{_MADE_READY} Then the {runs}" if waits else f"The {runs}"),
     )
 
 
