@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from nodedriver.files import write_atomically
+from nodedriver.files import KeptFile, write_atomically
 from nodedriver.holding import VERSION, Checkpoint, ClaimState
 
 
@@ -26,10 +26,27 @@ _DECODER = msgspec.json.Decoder(Checkpoint)
 
 def read_checkpoint(path: Path, boot_id: str) -> Checkpoint:
     """The file's content as it counts under this boot; a missing file is an empty checkpoint. CheckpointError else."""
+    return CheckpointFile(path, boot_id).read()
+
+
+class CheckpointFile:
+    """The same, for who reads it often: decoded again only once it was replaced."""
+
+    def __init__(self, path: Path, boot_id: str) -> None:
+        self._boot_id = boot_id
+        self._file = KeptFile(path, lambda content: _decoded(path, content, boot_id))
+
+    def read(self) -> Checkpoint:
+        """As `read_checkpoint`."""
+        try:
+            return self._file.read()
+        except FileNotFoundError:
+            return Checkpoint(boot_id=self._boot_id)
+
+
+def _decoded(path: Path, content: bytes, boot_id: str) -> Checkpoint:
     try:
-        checkpoint = _DECODER.decode(path.read_bytes())
-    except FileNotFoundError:
-        return Checkpoint(boot_id=boot_id)
+        checkpoint = _DECODER.decode(content)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise CheckpointError(f"{path} is not a checkpoint: {error}") from error
     if checkpoint.version != VERSION:

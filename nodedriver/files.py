@@ -1,4 +1,4 @@
-"""Files that others read while we write: replaced whole and durably, or removed.
+"""Files that others read while we write: replaced whole and durably, or removed; and read again only once replaced.
 
 The text is written beside its place, under a name that no container runtime reads as a CDI spec and that the next write
 takes over, so a writer that dies leaves the old file or the new one and nothing that grows.
@@ -7,7 +7,11 @@ takes over, so a writer that dies leaves the old file or the new one and nothing
 from __future__ import annotations
 
 import os
+import weakref
+from collections.abc import Callable
 from pathlib import Path
+
+_USUAL_MODE = 0o666  # less the process's umask (open(2))
 
 
 def write_atomically(path: Path, content: bytes, *, mode: int | None = None) -> None:
@@ -16,12 +20,14 @@ def write_atomically(path: Path, content: bytes, *, mode: int | None = None) -> 
     `mode` are its permissions, where they are to be others than usual.
     """
     aside = _aside(path)
-    with aside.open("wb") as file:
+    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _USUAL_MODE)
+    try:
         if mode is not None:
-            os.fchmod(file.fileno(), mode)
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+            os.fchmod(descriptor, mode)
+        _write_all(descriptor, content)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
     aside.replace(path)
     _sync_folder(path.parent)
 
@@ -32,6 +38,46 @@ def remove_if_present(path: Path) -> None:
     if path.exists():
         path.unlink(missing_ok=True)
         _sync_folder(path.parent)
+
+
+class KeptFile[T]:
+    """What a file says that is only ever replaced whole: decoded once for each file that comes in its place.
+
+    The file is held open meanwhile, so that no other one gets its inode number. Threads may read at the same time.
+    """
+
+    def __init__(self, path: Path, decode: Callable[[bytes], T]) -> None:
+        """`decode` may raise what it likes: nothing is kept then."""
+        self._path = path
+        self._decode = decode
+        self._kept: _Open[T] | None = None
+
+    def read(self) -> T:
+        """What it says now. OSError where it can't be read, and what `decode` raises."""
+        kept = self._kept
+        if kept is None or kept.stamp != _stamp(os.stat(self._path)):  # noqa: PTH116 - a path's own costs twice as much
+            self._kept = kept = _Open(os.open(self._path, os.O_RDONLY), self._decode)
+        return kept.content
+
+
+class _Open[T]:
+    """One file, as long as somebody keeps it."""
+
+    def __init__(self, descriptor: int, decode: Callable[[bytes], T]) -> None:
+        weakref.finalize(self, os.close, descriptor)
+        found = os.fstat(descriptor)
+        self.stamp = _stamp(found)
+        self.content = decode(os.pread(descriptor, found.st_size, 0))
+
+
+def _stamp(found: os.stat_result) -> tuple[int, int, int]:
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _write_all(descriptor: int, content: bytes) -> None:
+    left = memoryview(content)
+    while left:
+        left = left[os.write(descriptor, left) :]
 
 
 def _aside(path: Path) -> Path:

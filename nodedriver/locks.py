@@ -1,13 +1,16 @@
 """Lock files of the node: one per GPU, and a short one for the checkpoint. Knows nothing of what they protect.
 
-flock(2) files and not locks in memory, since two driver pods overlap in an update. Each acquisition opens the file
-anew, so two threads exclude each other like two processes; the kernel frees what a killed process held.
+flock(2) files, since two driver pods overlap in an update; the kernel frees what a killed process held. Threads of one
+process wait for each other in memory first, where the next one is woken at once.
 """
 
 from __future__ import annotations
 
 import fcntl
+import os
+import threading
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -28,6 +31,7 @@ class Locks:
     def __init__(self, folder: Path, *, deadline: float) -> None:
         self._folder = folder
         self._deadline = deadline
+        self._threads: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         folder.mkdir(parents=True, exist_ok=True, mode=0o750)
 
     @contextmanager
@@ -47,16 +51,36 @@ class Locks:
 
     @contextmanager
     def _held(self, name: str, give_up: float) -> Iterator[None]:
-        path = self._folder / f"{name}.lock"
-        with path.open("ab") as file:
-            while not _try(file.fileno()):
+        with self._among_threads(name, give_up), self._among_processes(name, give_up):
+            yield
+
+    @contextmanager
+    def _among_threads(self, name: str, give_up: float) -> Iterator[None]:
+        lock = self._threads[name]
+        if not lock.acquire(timeout=max(give_up - time.monotonic(), 0)):
+            raise self._timeout(name)
+        try:
+            yield
+        finally:
+            lock.release()
+
+    @contextmanager
+    def _among_processes(self, name: str, give_up: float) -> Iterator[None]:
+        descriptor = os.open(self._folder / f"{name}.lock", os.O_WRONLY | os.O_CREAT, 0o666)
+        try:
+            while not _try(descriptor):
                 if time.monotonic() >= give_up:
-                    raise LockTimeoutError(
-                        f"the lock {path.name} was not free within {self._deadline:g} s: "
-                        "another call works on the same device; the kubelet tries again"
-                    )
+                    raise self._timeout(name)
                 time.sleep(_POLL)
             yield
+        finally:
+            os.close(descriptor)
+
+    def _timeout(self, name: str) -> LockTimeoutError:
+        return LockTimeoutError(
+            f"the lock {name}.lock was not free within {self._deadline:g} s: "
+            "another call works on the same device; the kubelet tries again"
+        )
 
 
 def _try(descriptor: int) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dra.names import ClaimRef, ClaimUID
 from nodedriver.boundary import boundary
-from nodedriver.checkpoint import CheckpointError, keep_aside, read_checkpoint, write_checkpoint
+from nodedriver.checkpoint import CheckpointError, CheckpointFile, keep_aside, write_checkpoint
 from nodedriver.facts import PciAddress
 from nodedriver.holding import Checkpoint, PreparedClaim, conflict
 from nodedriver.locks import Locks
@@ -37,6 +37,7 @@ class PreparedClaims:
 
     def __init__(self, path: Path, *, boot_id: str, locks: Locks) -> None:
         self._path = path
+        self._file = CheckpointFile(path, boot_id)
         self._boot_id = boot_id
         self._locks = locks
 
@@ -64,13 +65,13 @@ class PreparedClaims:
 
     def _taken_over(self) -> tuple[Checkpoint, SetAside | None]:
         try:
-            return read_checkpoint(self._path, self._boot_id), None
+            return self._file.read(), None
         except CheckpointError as error:
             return Checkpoint(boot_id=self._boot_id), SetAside(keep_aside(self._path), str(error))
 
     def read(self) -> Checkpoint:
         """The checkpoint now; it is only ever replaced whole, so no lock is needed. CheckpointError as at reading."""
-        return read_checkpoint(self._path, self._boot_id)
+        return self._file.read()
 
     def save(self, claim: PreparedClaim) -> None:
         """Write this claim's entry, durably, before anything that it announces is done."""

@@ -99,6 +99,7 @@ class Session:
         self._given = 0
         self._open_nodes: list[int] = []
         self._lock = threading.Lock()
+        self._numbered: tuple[tuple[Gpu, ...], tuple[Gpu, ...]] = (), ()  # cards as they are, and as NVML sees them
         self.registered: dict[str, int] = {}  # event types by card, of the one event set
         self.told = 0  # number of the last event that the set was told of
 
@@ -122,8 +123,13 @@ class Session:
 
     def cards(self) -> tuple[Gpu, ...]:
         """What NVML sees: the cards that NVIDIA's driver has, numbered without a gap."""
-        seen = (gpu for gpu in self.state.read().gpus if gpu.driver == NVIDIA)
-        return tuple(replace(gpu, index=index) for index, gpu in enumerate(seen))
+        gpus = self.state.read().gpus
+        known, cards = self._numbered
+        if known is not gpus:
+            seen = (gpu for gpu in gpus if gpu.driver == NVIDIA)
+            cards = tuple(replace(gpu, index=index) for index, gpu in enumerate(seen))
+            self._numbered = gpus, cards
+        return cards
 
     def handle(self, key: Key) -> int:
         """The handle of a thing: the same each time within a session."""
@@ -162,7 +168,7 @@ class Session:
 
     def gpu_handle(self, pci_address: str) -> int:
         """The handle that a card has now."""
-        (renewed,) = (gpu.renewed for gpu in self.state.read().gpus if gpu.pci_address == pci_address)
+        (renewed,) = (gpu.renewed for gpu in self.state.as_written().gpus if gpu.pci_address == pci_address)
         return self.handle(GpuKey(pci_address, renewed))
 
     def gpu_at(self, pci_address: str) -> Gpu:

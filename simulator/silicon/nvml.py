@@ -67,7 +67,7 @@ class Function:
 
     def _take_fault(self, args: tuple[Any, ...]) -> Injection | None:
         """The fault that this call meets, used once."""
-        silicon = self._session.state.read()
+        silicon = self._session.state.as_written()
         if not any(row.function == self._name for row in silicon.injections):
             return None
         card = self._session.card_named(self._name, args)
@@ -77,7 +77,7 @@ class Function:
 
     def _still_hangs(self, args: tuple[Any, ...]) -> bool:
         card = self._session.card_named(self._name, args)
-        rows = self._session.state.read().injections
+        rows = self._session.state.as_written().injections
         return any(row.hang and faults.meets(row, self._name, card) for row in rows)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -31,16 +32,20 @@ class State:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._name = str(path)
-        self._cached: tuple[bytes, Silicon] | None = None
+        self._read: _Read | None = None
 
     def read(self) -> Silicon:
         """The hardware now. Without a lock: the file is only ever replaced whole."""
-        with open(self._name, "rb", buffering=0) as file:  # noqa: PTH123 - each call of NVML comes here, Path takes twice as long
-            text = file.readall()
-        cached = self._cached
-        if cached is None or cached[0] != text:
-            self._cached = cached = (text, _DECODER.decode(text))
-        return _without_the_dead(cached[1])
+        return _without_the_dead(self.as_written())
+
+    def as_written(self) -> Silicon:
+        """The same without a look at which processes live, for who asks nothing about them. Every call of NVML comes
+        here, so the text is read once for each file that comes in the place of another.
+        """
+        read = self._read
+        if read is None or read.inode != os.stat(self._name).st_ino:  # noqa: PTH116 - Path takes twice as long
+            self._read = read = _Read(os.open(self._name, os.O_RDONLY))
+        return read.silicon
 
     def stamp(self) -> tuple[int, int]:
         """Another one after each change: a new file comes in the place of the old one while that still is there."""
@@ -50,7 +55,7 @@ class State:
     def change[T](self, step: Callable[[Silicon], tuple[Silicon, T]]) -> T:
         """Apply `step` to the hardware as the only writer. What `step` raises leaves everything as it was."""
         with self._locked():
-            before = _without_the_dead(_DECODER.decode(self.path.read_bytes()))
+            before = self.read()
             silicon, answer = step(before)
             self._write(silicon, [gpu for gpu in silicon.gpus if gpu not in before.gpus])
         return answer
@@ -118,6 +123,16 @@ class State:
             yield
 
 
+class _Read:
+    """What one file says. It is held open: so no other file gets its inode number, by which it is known."""
+
+    def __init__(self, descriptor: int) -> None:
+        weakref.finalize(self, os.close, descriptor)
+        found = os.fstat(descriptor)
+        self.inode = found.st_ino
+        self.silicon = _DECODER.decode(os.pread(descriptor, found.st_size, 0))
+
+
 def _failing(daemon: MpsDaemon, device: str) -> MpsDaemon:
     if device not in daemon.devices:
         return daemon
@@ -132,11 +147,12 @@ def with_gpu(silicon: Silicon, gpu: Gpu) -> Silicon:
 def start_time(pid: int) -> int | None:
     """Start time of a process in clock ticks (proc(5), stat field 22), or None when it is dead or a zombie."""
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:  # noqa: PTH123 - as in `as_written`
+            stat = file.readall()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    fields = stat[stat.rindex(")") + 2 :].split()
-    return None if fields[0] in ("Z", "X") else int(fields[19])
+    fields = stat[stat.rindex(b")") + 2 :].split()
+    return None if fields[0] in (b"Z", b"X") else int(fields[19])
 
 
 def _without_the_dead(silicon: Silicon) -> Silicon:
@@ -144,9 +160,10 @@ def _without_the_dead(silicon: Silicon) -> Silicon:
         return silicon
     daemons = tuple(daemon for daemon in silicon.mps_daemons if _is_alive(daemon))
     servers = {server.pid for daemon in daemons for server in daemon.servers}
-    gpus = tuple(
-        replace(gpu, processes=tuple(p for p in gpu.processes if _holds_on(p, servers))) for gpu in silicon.gpus
-    )
+    processes = [tuple(p for p in gpu.processes if _holds_on(p, servers)) for gpu in silicon.gpus]
+    if daemons == silicon.mps_daemons and processes == [gpu.processes for gpu in silicon.gpus]:
+        return silicon
+    gpus = tuple(replace(gpu, processes=left) for gpu, left in zip(silicon.gpus, processes, strict=True))
     return replace(silicon, mps_daemons=daemons, gpus=gpus)
 
 

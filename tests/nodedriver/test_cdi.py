@@ -25,7 +25,6 @@ from nodedriver.cdi import (
 )
 from nodedriver.driverroot import container_files, find_nvml, find_program
 from nodedriver.facts import DeviceNode, MigPlacement
-from nodedriver.files import remove_if_present, write_atomically
 from nodedriver.nvml import Nvml
 from nodedriver.ports import GpuError
 from nodedriver.procfs import control_nodes, driver_version, gpu_node, mig_nodes
@@ -191,34 +190,6 @@ def test_the_driver_root_is_searched(tree: Tree) -> None:
         "usr/bin/nvidia-smi",
     } < files
     assert not any("mps-control" in name for name in files)
-
-
-def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
-    path = tmp_path / "claim.json"
-    write_atomically(path, b"one")
-    reader = path.open("rb")
-    write_atomically(path, b"two")
-    with reader:
-        assert reader.read() == b"one"
-    assert path.read_bytes() == b"two"
-    assert [p.name for p in tmp_path.iterdir()] == ["claim.json"]
-
-
-def test_what_a_killed_writer_left_is_no_spec_and_is_taken_over(tmp_path: Path) -> None:
-    path = tmp_path / "claim.json"
-    left = tmp_path / ".claim.json.next"
-    left.write_bytes(b"hal")
-    assert left.suffix not in (".json", ".yaml")
-    write_atomically(path, b"whole")
-    assert [p.name for p in tmp_path.iterdir()] == ["claim.json"]
-
-
-def test_removing_may_be_repeated(tmp_path: Path) -> None:
-    path = tmp_path / "claim.json"
-    write_atomically(path, b"one")
-    remove_if_present(path)
-    remove_if_present(path)
-    assert not list(tmp_path.iterdir())
 
 
 def test_a_file_carries_a_note_for_its_writer() -> None:

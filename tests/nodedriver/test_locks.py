@@ -57,6 +57,26 @@ def test_what_was_taken_before_a_timeout_is_given_back(tmp_path: Path) -> None:
         pass
 
 
+def test_the_next_thread_is_woken_and_does_not_look_again_and_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    naps: list[float] = []
+    monkeypatch.setattr("nodedriver.locks.time.sleep", naps.append)
+    locks, held = Locks(tmp_path, deadline=10), threading.Event()
+
+    def hold() -> None:
+        with locks.checkpoint():
+            held.set()
+
+    with locks.checkpoint():
+        thread = threading.Thread(target=hold)
+        thread.start()
+        assert not held.wait(0.1)
+    thread.join(10)
+    assert held.is_set()
+    assert naps == []
+
+
 def test_opposite_orders_do_not_deadlock(tmp_path: Path) -> None:
     locks = Locks(tmp_path, deadline=20)
     rounds: list[str] = []
