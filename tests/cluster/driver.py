@@ -99,6 +99,14 @@ class NodeDriver(Started):
         items = self.node.cluster.call("GET", SLICES + self.node.name)["items"]
         return [item for item in items if item["spec"]["driver"] == self.name]
 
+    def cdi_files(self) -> list[Path]:
+        """The CDI files that this driver has on its node; other drivers have theirs in the same folder."""
+        return sorted(self.node.cdi.glob(f"{self.name}-*"))
+
+    def await_unprepared(self) -> None:
+        """Wait until it holds nothing. A pod that ends at once is gone from the API before the kubelet unprepares."""
+        wait_until(lambda: not self.cdi_files(), f"the end of the CDI files of {self.name}", 90)
+
     def mps_control(self, pipe_directory: str, command: str) -> str:
         """What the control daemon of that pipe directory itself answers to a command."""
         control = self.tree.driver / "usr" / "bin" / "nvidia-cuda-mps-control"

@@ -43,6 +43,7 @@ def team(driver: NodeDriver) -> Iterator[Workloads]:
     workloads = Workloads(driver.node.cluster, TEAM)
     yield workloads
     workloads.clear()
+    driver.await_unprepared()
     driver.state.heal()
 
 

@@ -27,7 +27,7 @@ def footprint(driver: NodeDriver) -> dict[str, Any]:
             (d.devices, d.default_active_thread_percentage, d.default_memory_limits) for d in silicon.mps_daemons
         ],
         "checkpoint": _checkpoint(driver),
-        "cdi": sorted(_blank(path.read_text()) for path in driver.node.cdi.iterdir()),
+        "cdi": sorted(_blank(path.read_text()) for path in driver.cdi_files()),
     }
 
 

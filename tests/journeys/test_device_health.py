@@ -33,10 +33,7 @@ def team(node_driver: NodeDriver, cluster: Cluster) -> Iterator[Workloads]:
 
 
 def whole_card_template(cluster: Cluster, driver: NodeDriver) -> Iterator[Workloads]:
-    """A template for one whole card in a team's namespace; all workloads there are gone afterwards.
-
-    A pod that ends at once is gone from the API before the kubelet has unprepared its claim.
-    """
+    """A template for one whole card in a team's namespace; all workloads there are gone afterwards."""
     selectors = [{"cel": {"expression": SELECTOR}}]
     cluster.apply(made("DeviceClass", CLASS, {"selectors": selectors, "extendedResourceName": EXTENDED}))
     spec = {"spec": {"devices": {"requests": [{"name": "card", "exactly": {"deviceClassName": CLASS}}]}}}
@@ -44,7 +41,7 @@ def whole_card_template(cluster: Cluster, driver: NodeDriver) -> Iterator[Worklo
     cluster.apply(made("ResourceClaimTemplate", CLASS, spec, namespace="ml-team"))
     yield workloads
     workloads.clear()
-    wait_until(lambda: not list(driver.node.cdi.iterdir()), "the end of the claims' CDI files", 90)
+    driver.await_unprepared()
 
 
 def made(kind: str, name: str, spec: Document, **metadata: str) -> Document:

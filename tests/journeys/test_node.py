@@ -187,7 +187,7 @@ class TestFourQuarters:
         wait_until(
             lambda: gpu_of(node_driver, f"gpu-{gpu.index}").compute_mode.name == "DEFAULT", "the card's own mode"
         )
-        wait_until(lambda: not list(node_driver.node.cdi.glob("*.json")), "the end of the CDI files")
+        node_driver.await_unprepared()
 
 
 class TestSharesOfOneCard:

@@ -102,4 +102,4 @@ def test_the_kubelet_says_that_nobody_hears_of_their_errors(team: Workloads) -> 
 
 def test_what_is_unprepared_leaves_nothing(node_driver: NodeDriver, team: Workloads) -> None:
     team.clear()
-    wait_until(lambda: not list(node_driver.node.cdi.glob("*.json")), "the end of the CDI files")
+    node_driver.await_unprepared()
