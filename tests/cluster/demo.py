@@ -42,6 +42,7 @@ def main() -> int:
         build.programs(module)
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts what runs in the background without it
     try:
         with ExitStack() as stack:
             portal = start(stack)
