@@ -35,9 +35,11 @@ def write_atomically(path: Path, content: bytes, *, mode: int | None = None) -> 
 def remove_if_present(path: Path) -> None:
     """Remove the file, durably; one that is absent is fine."""
     _aside(path).unlink(missing_ok=True)
-    if path.exists():
-        path.unlink(missing_ok=True)
-        _sync_folder(path.parent)
+    try:
+        path.unlink()
+    except FileNotFoundError:
+        return
+    _sync_folder(path.parent)
 
 
 class KeptFile[T]:
@@ -48,14 +50,14 @@ class KeptFile[T]:
 
     def __init__(self, path: Path, decode: Callable[[bytes], T]) -> None:
         """`decode` may raise what it likes: nothing is kept then."""
-        self._path = path
+        self._path = str(path)
         self._decode = decode
         self._kept: _Open[T] | None = None
 
     def read(self) -> T:
         """What it says now. OSError where it can't be read, and what `decode` raises."""
         kept = self._kept
-        if kept is None or kept.stamp != _stamp(os.stat(self._path)):  # noqa: PTH116 - a path's own costs twice as much
+        if kept is None or kept.stamp != _stamp(os.stat(self._path)):  # noqa: PTH116 - Path takes twice as long
             self._kept = kept = _Open(os.open(self._path, os.O_RDONLY), self._decode)
         return kept.content
 

@@ -66,7 +66,7 @@ class Locks:
 
     @contextmanager
     def _among_processes(self, name: str, give_up: float) -> Iterator[None]:
-        descriptor = os.open(self._folder / f"{name}.lock", os.O_WRONLY | os.O_CREAT, 0o666)
+        descriptor = os.open(f"{self._folder}/{name}.lock", os.O_WRONLY | os.O_CREAT, 0o666)
         try:
             while not _try(descriptor):
                 if time.monotonic() >= give_up:

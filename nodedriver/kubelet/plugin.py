@@ -7,8 +7,8 @@ not fail, since that would fail its neighbours (kubelet DRA plugin API).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Protocol
@@ -56,23 +56,24 @@ class Calls:
 
     def __init__(self) -> None:
         self._running = 0
-        self._changed = asyncio.Condition()
+        self._none = asyncio.Event()
+        self._none.set()
 
-    @asynccontextmanager
-    async def counted(self) -> AsyncIterator[None]:
+    @contextmanager
+    def counted(self) -> Iterator[None]:
         """Count what runs inside."""
         self._running += 1
+        self._none.clear()
         try:
             yield
         finally:
             self._running -= 1
-            async with self._changed:
-                self._changed.notify_all()
+            if not self._running:
+                self._none.set()
 
     async def finish(self) -> None:
         """Wait until none runs."""
-        async with self._changed:
-            await self._changed.wait_for(lambda: self._running == 0)
+        await self._none.wait()
 
 
 class DraPlugin:
@@ -86,13 +87,13 @@ class DraPlugin:
 
     async def NodePrepareResources(self, request: Any, context: object) -> Any:  # noqa: N802
         """Prepare each claim, all at once; claims of one card wait for each other at its lock."""
-        async with self._calls.counted():
+        with self._calls.counted():
             answers = await _for_each(request, "NodePrepareResources", self._prepare)
         return self._messages.NodePrepareResourcesResponse(claims=answers)
 
     async def NodeUnprepareResources(self, request: Any, context: object) -> Any:  # noqa: N802
         """Unprepare each claim."""
-        async with self._calls.counted():
+        with self._calls.counted():
             answers = await _for_each(request, "NodeUnprepareResources", self._unprepare)
         return self._messages.NodeUnprepareResourcesResponse(claims=answers)
 

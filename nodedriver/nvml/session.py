@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 
 import pynvml
@@ -30,17 +30,13 @@ class Session:
         self._is_away = False
         self._mine = threading.local()  # how often the thread uses it already
 
-    @contextmanager
-    def used(self) -> Iterator[None]:
+    def used(self) -> AbstractContextManager[None]:
         """Have the session; waits while it is away, or is about to be. May be nested."""
-        with self._had(lambda: not self._is_asked_for):
-            yield
+        return _Use(self._begin, self._end, lambda: not self._is_asked_for)
 
-    @contextmanager
-    def joined(self) -> Iterator[None]:
+    def joined(self) -> AbstractContextManager[None]:
         """The same for a thread that works for one that has the session."""
-        with self._had(lambda: not self._is_away):
-            yield
+        return _Use(self._begin, self._end, lambda: not self._is_away)
 
     @contextmanager
     def away(self) -> Iterator[None]:
@@ -72,24 +68,37 @@ class Session:
                 )
             self._is_away = True
 
-    @contextmanager
-    def _had(self, may: Callable[[], bool]) -> Iterator[None]:
+    def _begin(self, may: Callable[[], bool]) -> None:
         depth = getattr(self._mine, "depth", 0)
         if not depth:
-            self._count(1, may)
+            with self._changed:
+                self._changed.wait_for(may)
+                self._users += 1
         self._mine.depth = depth + 1
-        try:
-            yield
-        finally:
-            self._mine.depth = depth
-            if not depth:
-                self._count(-1, lambda: True)
 
-    def _count(self, more: int, may: Callable[[], bool]) -> None:
-        with self._changed:
-            self._changed.wait_for(may)
-            self._users += more
-            self._changed.notify_all()
+    def _end(self) -> None:
+        self._mine.depth -= 1
+        if not self._mine.depth:
+            with self._changed:
+                self._users -= 1
+                self._changed.notify_all()
+
+
+class _Use(AbstractContextManager[None]):
+    """A class and no generator: every call of NVML goes through it."""
+
+    def __init__(
+        self, begin: Callable[[Callable[[], bool]], None], end: Callable[[], None], may: Callable[[], bool]
+    ) -> None:
+        self._begin = begin
+        self._end = end
+        self._may = may
+
+    def __enter__(self) -> None:
+        self._begin(self._may)
+
+    def __exit__(self, *_error: object) -> None:
+        self._end()
 
 
 SESSION = Session()
