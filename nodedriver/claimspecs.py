@@ -110,7 +110,7 @@ class ClaimSpecs:
             CdiDevice(
                 name=device_name(claim.uid, device.device, device.device_request),
                 nodes=self._nodes(device),
-                mps=_mps(device.mps, daemons[device.uuid]) if device.mps else None,
+                mps=_mps(device.mps, daemons[device.uuid], device.cdi_device_id) if device.mps else None,
                 files=(files.pop(device.device_request),) if device.device_request in files else (),
             )
             for device in claim.devices
@@ -195,9 +195,9 @@ def _note(claim: PreparedClaim) -> str:
     return msgspec.json.encode(replace(claim, state=ClaimState.COMPLETED, prepared_at=None)).decode()
 
 
-def _mps(limits: MpsLimits, daemon: MpsDaemonStatus) -> MpsEdits:
+def _mps(limits: MpsLimits, daemon: MpsDaemonStatus, share: str) -> MpsEdits:
     return MpsEdits(
-        pipe_directory=daemon.pipe_directory,
+        pipe_directory=daemon.pipe_of(share),
         shared_memory=daemon.shared_memory,
         thread_percentage=limits.thread_percentage,
         memory_limit=limits.memory_limit,

@@ -31,6 +31,7 @@ from nodedriver.devicestatus import (
     Ailing,
     Around,
     Seen,
+    Speaks,
     allocated,
     failed_statuses,
     says_the_same,
@@ -74,11 +75,14 @@ def status_request(driver_name: str, ref: ClaimRef, statuses: Sequence[Allocated
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusSources:
-    """Where a status comes from: the checkpoint of the moment, what ails a device, when a process was last seen."""
+    """Where a status comes from: the checkpoint of the moment, what ails a device, when a process was last seen, and
+    what its MPS daemon speaks.
+    """
 
     read: Callable[[], Checkpoint]
     ailing: Ailing
     seen: Seen
+    protocol: Speaks
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +208,7 @@ class StatusWriter:
             checkpoint=self._sources.read(),
             ailing=self._sources.ailing,
             seen=self._sources.seen,
+            protocol=self._sources.protocol,
             now=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
         )
 

@@ -36,6 +36,7 @@ class Config:
     """All settings. `driver_root` is NVIDIA's driver as this process sees it, `host_driver_root` as the node does.
 
     `mps_reserve` is in bytes: memory of a shared device that no share is given, for the contexts of its clients.
+    `mps_protocol`: what new control daemons speak, 2 or 3.
     `time_slices`: into how many slots the time of a card is given, 0 for none. `mig_mode`: when a card leaves MIG mode.
     `nvidia_configs`: opaque parameters in NVIDIA's spelling are read too. `kubeconfig` is None in a pod, whose
     ServiceAccount is used.
@@ -57,6 +58,7 @@ class Config:
     device_plugins_dir: Path
     kubeconfig: str | None
     mps_reserve: int
+    mps_protocol: int
     time_slices: int
     mig_mode: str
     nvidia_configs: bool
@@ -185,6 +187,7 @@ SETTINGS = (
         "--kubeconfig", "PORTICO_KUBECONFIG", "", "file with the cluster's address; default: the pod's own account"
     ),
     Setting("--mps-reserve", "PORTICO_MPS_RESERVE", "512Mi", "memory of a shared device that is given to no share"),
+    Setting("--mps-protocol", "PORTICO_MPS_PROTOCOL", "2", "what new MPS daemons speak: 2, 3 (namespaces, since r615)"),
     Setting(
         "--time-slices", "PORTICO_TIME_SLICES", str(TIME_SLICES), "slots that the time of a card is given in; 0: none"
     ),
@@ -236,6 +239,7 @@ def load_config(flags: argparse.Namespace, environment: Mapping[str, str]) -> Co
         device_plugins_dir=_folder(values, "device_plugins_dir", str(host_root / DEVICE_PLUGINS)),
         kubeconfig=values["kubeconfig"] or None,
         mps_reserve=_bytes(values, "mps_reserve"),
+        mps_protocol=int(_one_of(values, "mps_protocol", ("2", "3"))),
         time_slices=_number(values, "time_slices", MOST_SLOTS),
         mig_mode=_one_of(values, "mig_mode", MIG_MODES),
         nvidia_configs=_one_of(values, "nvidia_configs", ("no", "yes")) == "yes",

@@ -21,6 +21,7 @@ from nodedriver.sightings import Sight, told_time
 
 type Told = Sequence[AllocatedDeviceStatus]  # what the claim's status says of our devices now
 type Ailing = Callable[[PciAddress, MigPlacement | None], Sequence[Ailment]]
+type Speaks = Callable[[str], int]  # of the MPS daemon that serves the device of this UUID
 type Seen = Callable[[ClaimUID, str], Sight | None]  # of a claim's device, by its CDI name
 
 READY, MPS_READY, SHARE_ENFORCED = "Ready", "MpsReady", "ShareEnforced"
@@ -44,6 +45,7 @@ class Around:
     checkpoint: Checkpoint
     ailing: Ailing
     seen: Seen
+    protocol: Speaks
     now: str
 
 
@@ -125,7 +127,7 @@ def _mps_ready(device: PreparedDevice, around: Around) -> Condition | None:
 def _share_enforced(device: PreparedDevice, around: Around) -> Condition | None:
     if device.mps is None and not device.slot_count:
         return None
-    enforcer = _enforcer(device, around.checkpoint)
+    enforcer = _enforcer(device, around)
     status = "True" if enforcer is EnforcedBy.SERVER else "False"
     return Condition(type=SHARE_ENFORCED, status=status, reason=enforcer.value, message=_ENFORCED[enforcer])
 
@@ -137,7 +139,7 @@ def _data(
     data: JsonObject = {"mode": device.type.value, "uuid": device.uuid, "enforcedBy": EnforcedBy.NONE.value}
     if device.admin_access:
         return data
-    data |= _share_data(device, around.checkpoint)
+    data |= _share_data(device, around)
     if not _is_in_nvml(device):
         return data
     told = (before.data or {}).get("lastProcessSeen") if before else None
@@ -150,13 +152,13 @@ def _is_in_nvml(device: PreparedDevice) -> bool:
     return device.vendor is Vendor.NVIDIA and device.type is not DeviceType.VFIO
 
 
-def _share_data(device: PreparedDevice, checkpoint: Checkpoint) -> JsonObject:
+def _share_data(device: PreparedDevice, around: Around) -> JsonObject:
     if device.slot_count:
         return {"sharing": "TimeSlicing", "slots": device.slots}
     if device.mps is None:
         return {}
     data: JsonObject = {
-        "sharing": "MPS", "sharePercent": device.share, "enforcedBy": _enforcer(device, checkpoint).value
+        "sharing": "MPS", "sharePercent": device.share, "enforcedBy": _enforcer(device, around).value
     }  # fmt: skip
     if device.mps.thread_percentage is not None:
         data["activeThreadPercentage"] = device.mps.thread_percentage
@@ -165,8 +167,9 @@ def _share_data(device: PreparedDevice, checkpoint: Checkpoint) -> JsonObject:
     return data
 
 
-def _enforcer(device: PreparedDevice, checkpoint: Checkpoint) -> EnforcedBy:
-    return enforced_by(device.mps, limits_of(sharers(device, checkpoint.claims.values())))
+def _enforcer(device: PreparedDevice, around: Around) -> EnforcedBy:
+    shares = limits_of(sharers(device, around.checkpoint.claims.values()))
+    return enforced_by(device.mps, shares, around.protocol(device.uuid))
 
 
 def _since(condition: Condition, told: AllocatedDeviceStatus | None, now: str) -> Condition:

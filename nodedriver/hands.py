@@ -17,7 +17,6 @@ from nodedriver.boundary import boundary
 from nodedriver.cardmodes import CardMode
 from nodedriver.claimspecs import ClaimSpecs
 from nodedriver.facts import ComputeMode, GpuFacts, PciAddress
-from nodedriver.gpuconfig import MpsLimits
 from nodedriver.holding import PreparedClaim, PreparedDevice, neighbours
 from nodedriver.plan import PlannedDevice
 from nodedriver.ports import GpuError, Gpus, ModeRefusedError, Mps, MpsDaemonStatus, MpsError, TimeSlices, Vfio
@@ -145,9 +144,9 @@ class Hands:
         match step:
             case MakeInstance():
                 self._make_instance(step, work)
-            case RunDaemon(index, limits):
+            case RunDaemon(index, shares):
                 uuid = work.claim.devices[index].uuid
-                work.daemons[uuid] = self._ensure_daemon(uuid, limits)
+                work.daemons[uuid] = self._mps.ensure(daemon_spec(uuid, shares))
             case WriteSpec():
                 self._specs.write(work.claim, work.daemons)
             case RemoveSpec():
@@ -204,9 +203,6 @@ class Hands:
             self._gpus.leave_mig_if_empty(gpu)
         except GpuError as error:
             _log.warning("MIG mode left on", gpu=gpu, reason=str(error))
-
-    def _ensure_daemon(self, uuid: str, limits: tuple[MpsLimits, ...]) -> MpsDaemonStatus:
-        return self._mps.ensure(daemon_spec(uuid, limits))
 
 
 def take_back(uid: ClaimUID, prepared: PreparedClaims, hands: Hands) -> None:

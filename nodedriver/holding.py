@@ -17,6 +17,7 @@ from dra.names import ClaimRef, ClaimUID
 from nodedriver.cardmodes import CardMode
 from nodedriver.facts import DeviceType, MigPlacement, PciAddress, Vendor
 from nodedriver.gpuconfig import Interval, MpsLimits
+from nodedriver.ports import MpsShare
 from nodedriver.vfioconfig import VfioConfig
 
 VERSION = 1  # of the checkpoint; raised when an older driver must not read it
@@ -146,6 +147,16 @@ def neighbours(checkpoint: Checkpoint, uid: ClaimUID, gpus: AbstractSet[PciAddre
 def sharers(device: PreparedDevice, claims: Iterable[PreparedClaim]) -> list[PreparedDevice]:
     """The devices of these claims that are shares of the same silicon."""
     return [theirs for claim in claims for theirs in _taking(claim.devices) if theirs.place == device.place]
+
+
+def mps_shares(device: PreparedDevice, claims: Iterable[PreparedClaim]) -> list[MpsShare]:
+    """The shares of the same silicon that MPS serves, with whose they are."""
+    return [
+        MpsShare(claim=claim.uid, name=theirs.cdi_device_id, limits=theirs.mps)
+        for claim in claims
+        for theirs in sharers(device, (claim,))
+        if theirs.mps
+    ]
 
 
 def limits_of(devices: Iterable[PreparedDevice]) -> list[MpsLimits]:

@@ -147,7 +147,7 @@ def _run_driver(config: Config) -> None:
         now = partial(with_present_modes, gpus, ledger.stubborn)
         build = _building(config, (*facts, *plain), ranks, now, _taints(config.driver_name, unclean, health, ledger))
         records = build(EVERY_FEATURE).records
-        statuses, watch = _claim_statuses(config, cluster, prepared, gpus, health)
+        statuses, watch = _claim_statuses(config, cluster, prepared, gpus, (health, daemons))
         publisher = _publisher(config, cluster)
         examine = Doctor(config, cluster, prepared.read).examine
         every, mode = partial(_every, config, gpus, plain), partial(as_now, gpus, config.sys_root)
@@ -309,11 +309,11 @@ def _taints(driver_name: str, unclean: Collection[PciAddress], health: Health, l
 
 
 def _claim_statuses(
-    config: Config, cluster: KubeClient, prepared: PreparedClaims, gpus: Nvml, health: Health
+    config: Config, cluster: KubeClient, prepared: PreparedClaims, gpus: Nvml, around: tuple[Health, MpsWatch]
 ) -> tuple[StatusWriter, Rounds]:
     """What keeps claim statuses written, and what looks for processes on what claims hold."""
     seen = LastSeen(config.proc_root, prepared.read, gpus.processes)
-    sources = StatusSources(read=prepared.read, ailing=health.of, seen=seen.of)
+    sources = StatusSources(read=prepared.read, seen=seen.of, ailing=around[0].of, protocol=around[1].protocol)
     statuses = StatusWriter(config.driver_name, cluster, sources)
     return statuses, Rounds(_in_turn(seen.look, statuses.wish_all), seconds=PROCESS_SECONDS, name="last-seen")
 

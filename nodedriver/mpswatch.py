@@ -36,6 +36,7 @@ class MpsWatch:
         self._read = read
         self._health = health
         self._known = MpsReports()
+        self._protocols: dict[str, int] = {}
         self._changed: Callable[[], None] = lambda: None
         self._wish: Wish = lambda _: None
         self._stopping = threading.Event()
@@ -49,6 +50,10 @@ class MpsWatch:
     def report(self, device: str) -> MpsReport | None:
         """How the daemon of that device is; None where the supervisor does not say."""
         return next((each for each in self._known.daemons if each.device == device), None)
+
+    def protocol(self, device: str) -> int:
+        """What the daemon of that device speaks, as heard last: a daemon keeps its protocol when nobody tells of it."""
+        return self._protocols.get(device, 2)
 
     def start(self) -> None:
         """Begin."""
@@ -66,6 +71,7 @@ class MpsWatch:
             return
         claims = self._read().claims.values()
         self._known = now
+        self._protocols = {each.device: each.protocol for each in now.daemons}
         if self._health.change(lambda ailments: ailments.with_daemons(faults_of(now.daemons, claims, _now()))):
             self._changed()
         self._wish(_concerned({each.device for each in set(before.daemons) ^ set(now.daemons)}, claims))

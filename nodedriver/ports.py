@@ -9,7 +9,7 @@ from typing import Protocol
 
 from dra.names import ClaimUID
 from nodedriver.facts import ComputeMode, DeviceNode, GpuFacts, GpuUUID, MigInstanceFacts, MigPlacement, PciAddress
-from nodedriver.gpuconfig import Interval
+from nodedriver.gpuconfig import Interval, MpsLimits
 from nodedriver.vfioconfig import VfioConfig
 
 
@@ -139,16 +139,37 @@ class TimeSlices(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MpsDaemonSpec:
-    """One control daemon: what it serves and the defaults its server starts with.
+class MpsShare:
+    """A share that a daemon serves: whose it is, its name (the CDI device's, one on the node), and its limits."""
 
-    `device` is the UUID of a GPU or MIG device and names the daemon. `thread_percentage` and `memory_limit` (bytes) are
-    the defaults that future servers take; None leaves MPS's own (100 %, all memory).
+    claim: ClaimUID
+    name: str
+    limits: MpsLimits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MpsDaemonSpec:
+    """One control daemon: what it serves and the limits of its clients.
+
+    `device` is the UUID of a GPU or MIG device and names the daemon. By protocol 2 `thread_percentage` and
+    `memory_limit` (bytes) are the defaults for all; None leaves MPS's own (100 %, all memory). By protocol 3 each of
+    the `shares` has its own; drivers before it name none.
     """
 
     device: str
     thread_percentage: int | None = None
     memory_limit: int | None = None
+    shares: tuple[MpsShare, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MpsShareStatus:
+    """A share with a namespace of its own, read back: its pipe directory, and the limits that the server enforces."""
+
+    name: str
+    pipe_directory: str
+    thread_percentage: float
+    memory_limit: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +177,7 @@ class MpsDaemonStatus:
     """What the daemon itself answers, read back from it; not what was asked for.
 
     Clients' containers need the pipe directory, and the folder that is the daemon's /dev/shm as theirs; None where the
-    supervisor may not give it one of its own.
+    supervisor may not give it one of its own. `shares`: those with a namespace of their own (protocol 3).
     """
 
     device: str
@@ -165,6 +186,11 @@ class MpsDaemonStatus:
     thread_percentage: float
     memory_limit: int | None
     clients: tuple[int, ...] = field(default=())
+    shares: tuple[MpsShareStatus, ...] = ()
+
+    def pipe_of(self, share: str) -> str:
+        """The pipe directory for the containers of that share."""
+        return next((each.pipe_directory for each in self.shares if each.name == share), self.pipe_directory)
 
 
 class MpsState(StrEnum):
@@ -177,11 +203,15 @@ class MpsState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MpsReport:
-    """How the daemon of that device is. `reason` says why it is not ready."""
+    """How the daemon of that device is. `reason` says why it is not ready, or not of the protocol that was asked for.
+
+    By protocol 3 its server holds each share to its own limits.
+    """
 
     device: str
     state: MpsState = MpsState.READY
     reason: str = ""
+    protocol: int = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

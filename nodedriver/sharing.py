@@ -1,7 +1,8 @@
-"""What the shares of one device mean together: defaults of its control daemon, and who holds a client to its limits.
+"""What the shares of one device mean together: limits of its control daemon, and who holds a client to its limits.
 
-Pure. MPS has one set of defaults per server, and clients can only tighten them by their environment (MPS documentation,
-"Environment Variables"). So the defaults are the largest share's, and smaller shares rest on their environment.
+Pure. By protocol 2 MPS has one set of defaults per server, and clients can only tighten them by their environment (MPS
+documentation, "Environment Variables"). So the defaults are the largest share's, and smaller shares rest on their
+environment. By protocol 3 the server has a namespace with limits for each.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from nodedriver.gpuconfig import MpsLimits
-from nodedriver.ports import MpsDaemonSpec
+from nodedriver.ports import MpsDaemonSpec, MpsShare
 
 
 class EnforcedBy(StrEnum):
@@ -21,26 +22,34 @@ class EnforcedBy(StrEnum):
     NONE = "None"
 
 
-def daemon_spec(uuid: str, shares: Sequence[MpsLimits]) -> MpsDaemonSpec:
-    """The daemon that serves all these shares (at least one): per limit the largest, or none where one has none."""
+def daemon_spec(uuid: str, shares: Sequence[MpsShare]) -> MpsDaemonSpec:
+    """The daemon that serves all these shares (at least one)."""
+    defaults = _defaults([share.limits for share in shares])
     return MpsDaemonSpec(
         device=uuid,
-        thread_percentage=_largest([share.thread_percentage for share in shares]),
-        memory_limit=_largest([share.memory_limit for share in shares]),
+        thread_percentage=defaults.thread_percentage,
+        memory_limit=defaults.memory_limit,
+        shares=tuple(shares),
     )
 
 
-def enforced_by(share: MpsLimits | None, shares: Sequence[MpsLimits]) -> EnforcedBy:
-    """Who enforces this share beside `shares`, all on its device and it among them.
+def enforced_by(share: MpsLimits | None, shares: Sequence[MpsLimits], protocol: int = 2) -> EnforcedBy:
+    """Who enforces this share beside `shares`, all on its device and it among them, under a daemon of that protocol.
 
-    The server, where its defaults are no larger than this share's limits: a client without the environment meets the
-    same. None without limits.
+    The server, where each share has a namespace, or where its defaults are no larger than this share's limits: a client
+    without the environment meets the same. None without limits.
     """
     if share is None or share == MpsLimits():
         return EnforcedBy.NONE
-    defaults = daemon_spec("", shares)
-    equal = (defaults.thread_percentage, defaults.memory_limit) == (share.thread_percentage, share.memory_limit)
-    return EnforcedBy.SERVER if equal else EnforcedBy.CLIENT_ENVIRONMENT
+    return EnforcedBy.SERVER if protocol == 3 or _defaults(shares) == share else EnforcedBy.CLIENT_ENVIRONMENT
+
+
+def _defaults(shares: Sequence[MpsLimits]) -> MpsLimits:
+    """Per limit the largest, or none where one has none."""
+    return MpsLimits(
+        thread_percentage=_largest([share.thread_percentage for share in shares]),
+        memory_limit=_largest([share.memory_limit for share in shares]),
+    )
 
 
 def _largest(limits: Sequence[int | None]) -> int | None:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from nodedriver.cardmodes import CardMode
 from nodedriver.facts import ComputeMode, MigPlacement, PciAddress, Vendor
-from nodedriver.gpuconfig import Interval, MpsLimits
-from nodedriver.holding import PreparedClaim, PreparedDevice, limits_of, sharers
+from nodedriver.gpuconfig import Interval
+from nodedriver.holding import PreparedClaim, PreparedDevice, mps_shares, sharers
+from nodedriver.ports import MpsShare
 
 type Others = Sequence[PreparedClaim]  # the other claims on the same cards
 
@@ -79,7 +80,7 @@ class RunDaemon:
     """An MPS daemon serves the claim's device of that index, with the limits of all who share it."""
 
     index: int
-    limits: tuple[MpsLimits, ...]
+    shares: tuple[MpsShare, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +151,13 @@ def _card_settings(device: PreparedDevice) -> Iterator[Step]:
 
 
 def _daemon(index: int, device: PreparedDevice, claims: Others) -> RunDaemon:
-    return RunDaemon(index, tuple(limits_of(sharers(device, claims))))
+    return RunDaemon(index, tuple(mps_shares(device, claims)))
 
 
 def _undo_daemon(index: int, device: PreparedDevice, others: Others) -> Iterator[Step]:
     if device.mps is None or not device.uuid:
         return
-    left = tuple(limits_of(sharers(device, others)))
+    left = tuple(mps_shares(device, others))
     if not left:
         yield StopDaemon(device.uuid)
         return

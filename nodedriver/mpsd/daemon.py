@@ -1,7 +1,7 @@
 """One control daemon as a process: start, take over, watch for its end, stop. Knows its folder, and no other daemon.
 
 The daemon is a child in a session of its own and outlives a supervisor that is killed. NVIDIA's program runs in the
-foreground (`-f`) and serves all users (`-M`): one card is shared by pods of different users.
+foreground and serves all users: one card is shared by pods of different users.
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nodedriver.mpsd import clients
-from nodedriver.mpsd.control import Control, Doors, Program, Settings, wanted_by
+from nodedriver.mpsd.classic import ClassicControl
+from nodedriver.mpsd.control import Client, Control, Doors, Program, Said
+from nodedriver.mpsd.namespaces import NamespaceControl
 from nodedriver.mpsd.record import Places, ProcessId, Record, boot_id, start_time, wait_for_any
 from nodedriver.mpsd.sharedmemory import with_shared_memory
 from nodedriver.ports import MpsDaemonSpec, MpsDaemonStatus, MpsError, MpsReport, MpsState
@@ -29,16 +32,27 @@ LIMITS_CHANGED = "somebody else changed its limits"
 _OUTPUT_TAIL = 500  # characters of the daemon's last words in an error
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manner:
+    """How a daemon runs. `isolated`: with a /dev/shm of its own (`sharedmemory.py`). `remark`: why not as asked for."""
+
+    isolated: bool
+    protocol: int = 2
+    remark: str = ""
+
+
 class Daemon:
     """The control daemon of one device. Not for several threads at once, but for `wait`."""
 
-    def __init__(self, program: Program, places: Places, device: str, *, isolated: bool) -> None:
-        """`isolated`: it gets a /dev/shm of its own (`sharedmemory.py`)."""
+    def __init__(self, program: Program, places: Places, device: str, manner: Manner) -> None:
         self.device = device
-        self._isolated = isolated
+        self._manner = manner
         self._program = program
         self._places = places
-        self._control = Control(program, Doors(places.pipe, places.shared_memory if isolated else None), device)
+        doors = Doors(places.pipe, places.shared_memory if manner.isolated else None)
+        kind = NamespaceControl if manner.protocol == 3 else ClassicControl
+        self._control: Control = kind(program, doors, device)
+        self._told: MpsDaemonStatus | None = None  # as it was when limits were set last
         self._process: ProcessId | None = None
         self._child: subprocess.Popen[bytes] | None = None
         self._servers: tuple[ProcessId, ...] = ()  # as it said last
@@ -58,30 +72,32 @@ class Daemon:
         self._places.pipe.chmod(0o755)  # clients of any user connect
         self._places.shared_memory.mkdir(exist_ok=True)
         self._places.shared_memory.chmod(0o1777)  # as /dev/shm is
-        self._places.write(Record(boot_id(), spec))
+        self._places.write(self._record(spec, None))
         if self._control.answers():  # started by a supervisor that died before it could write down the process
             self._control.quit(0)
         if self._child is not None:
             self._child.wait()  # has ended, or we would not start; this reaps it
         self._process = self._spawn()
-        self._places.write(Record(boot_id(), spec, self._process))
+        self._places.write(self._record(spec, self._process))
         self._wait_until_ready(self._process)
 
     def apply(self, spec: MpsDaemonSpec) -> MpsDaemonStatus:
         """Set limits, remember them, and return what the daemon says."""
-        self._places.write(Record(boot_id(), spec, self._process))
-        self._heard(self._control.apply(spec).servers)
-        return self._control.status(wanted_by(spec))
+        self._places.write(self._record(spec, self._process))
+        said = self._control.apply(spec)
+        self._heard(said.servers)
+        self._told = said.status
+        return said.status
 
-    def known(self, spec: MpsDaemonSpec) -> MpsDaemonStatus | None:
-        """What it said when it had these limits, if it and the server that it had then still run."""
+    def known(self) -> MpsDaemonStatus | None:
+        """What it said when limits were set last, if it and the server that it had then still run."""
         runs = self.is_alive() and self._servers and all(server.is_alive() for server in self._servers)
-        return self._control.status(wanted_by(spec)) if runs else None
+        return self._told if runs else None
 
     def status(self) -> MpsDaemonStatus:
         """What the daemon says of itself, and its clients."""
-        settings = self._control.settings()
-        return self._control.status(settings, tuple(client for _, client in self._control.clients(settings.servers)))
+        said = self._control.ask()
+        return replace(said.status, clients=tuple(client.pid for client in self._control.clients(said.servers)))
 
     def look(self, spec: MpsDaemonSpec) -> MpsReport:
         """How it is now: by its process, and asked of the daemon itself, which should have these limits."""
@@ -90,28 +106,29 @@ class Daemon:
         if not self.is_alive():
             return self.report(MpsState.DOWN, "the control daemon ended")
         try:
-            settings = self._settings(known)
-            if not set(settings.servers) <= set(known):
-                settings = self._control.settings(settings.servers)
-            self._heard(settings.servers)
+            said = self._ask(known)
+            if not set(said.servers) <= set(known):
+                said = self._control.ask(said.servers)
+            self._heard(said.servers)
             if not self._servers:
                 return self.report(MpsState.DOWN, SERVER_ENDED)
-            if settings.at_fault:
+            if said.at_fault:
                 return self.report(MpsState.FAULT, "a client met a fatal fault; new ones wait until the old have gone")
         except MpsError as error:
             return self.report(MpsState.DOWN, str(error))
-        return self.report() if settings.are(spec) else self.report(MpsState.DOWN, LIMITS_CHANGED)
+        return self.report() if self._control.is_as(said, spec) else self.report(MpsState.DOWN, LIMITS_CHANGED)
 
     def report(self, state: MpsState = MpsState.READY, reason: str = "") -> MpsReport:
         """What to say of this daemon."""
-        return MpsReport(device=self.device, state=state, reason=reason)
+        why = reason or (self._manner.remark if state is MpsState.READY else "")
+        return MpsReport(device=self.device, state=state, reason=why, protocol=self._control.protocol)
 
-    def end_clients(self, claim: str) -> None:
+    def end_clients(self, claim: str, spec: MpsDaemonSpec) -> None:
         """End the clients of that claim: through the daemon, and killed where they stay. MpsError where that fails."""
         if self.is_alive():
-            for server, client in self._control.clients(server.pid for server in self._servers if server.is_alive()):
-                if clients.is_of(client, claim):
-                    self._end_client(server, client)
+            for client in self._control.clients(server.pid for server in self._servers if server.is_alive()):
+                if self._control.is_of(client, claim, spec):
+                    self._end_client(client)
 
     def wait_for_end(self, seconds: float) -> None:
         """Wait until the process or one of its servers has ended, at most so long."""
@@ -139,18 +156,23 @@ class Daemon:
         with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(self._places.folder)
 
-    def _end_client(self, server: int, client: int) -> None:
+    def _end_client(self, client: Client) -> None:
         """Its contexts go in good order first: who is killed within a kernel may take others along (MPS, "Faults")."""
         with contextlib.suppress(MpsError):  # it may have gone meanwhile; whether it has is asked below
-            self._control.terminate(server, client)
-        if (server, client) in self._control.clients([server]) and not clients.kill(client, _KILL_SECONDS):
-            raise MpsError(f"the MPS daemon of {self.device} still has client {client}, which does not end when killed")
+            self._control.terminate(client)
+        if client in self._control.clients([client.server]) and not clients.kill(client.pid, _KILL_SECONDS):
+            raise MpsError(
+                f"the MPS daemon of {self.device} still has client {client.pid}, which does not end when killed"
+            )
 
-    def _settings(self, servers: list[int]) -> Settings:
+    def _record(self, spec: MpsDaemonSpec, process: ProcessId | None) -> Record:
+        return Record(boot_id(), spec, process, self._control.protocol)
+
+    def _ask(self, servers: list[int]) -> Said:
         try:
-            return self._control.settings(servers)
+            return self._control.ask(servers)
         except MpsError:  # one of them may have ended just now
-            return self._control.settings()
+            return self._control.ask()
 
     def _heard(self, servers: Iterable[int]) -> None:
         found = ((pid, start_time(pid)) for pid in servers)
@@ -166,8 +188,8 @@ class Daemon:
             "CUDA_MPS_LOG_DIRECTORY": str(self._places.log),
             "CUDA_VISIBLE_DEVICES": self.device,
         }
-        command: tuple[str, ...] = (str(self._program.path), "-f", "-M")
-        if self._isolated:
+        command: tuple[str, ...] = (str(self._program.path), *self._control.options)
+        if self._manner.isolated:
             command = with_shared_memory(self._places.shared_memory, command)
         with self._output.open("ab") as output:
             try:

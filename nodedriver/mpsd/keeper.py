@@ -49,7 +49,7 @@ class Keeper:
         with self._lock:
             if self._stopping.is_set():
                 raise MpsError(f"the MPS daemon of {spec.device} is being stopped: ask again")
-            if spec == self._spec and self._said.state is MpsState.READY and (known := self._daemon.known(spec)):
+            if spec == self._spec and self._said.state is MpsState.READY and (known := self._daemon.known()):
                 return known  # what ends is heard, and what is changed is found by the next look
             is_first, self._spec = self._spec is None, spec
             try:
@@ -70,7 +70,8 @@ class Keeper:
     def end_clients(self, claim: str) -> None:
         """End the clients of that claim; MpsError where one stays."""
         with self._lock:
-            self._daemon.end_clients(claim)
+            if self._spec is not None:
+                self._daemon.end_clients(claim, self._spec)
 
     def stop(self) -> None:
         """Stop it for good."""

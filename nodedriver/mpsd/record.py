@@ -77,11 +77,15 @@ def wait_for_any(processes: Iterable[ProcessId], seconds: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One daemon as it was asked for. `process` is None from before a start until it is known."""
+    """One daemon as it was asked for. `process` is None from before a start until it is known.
+
+    `protocol`: what it speaks for as long as claims hold it, since their containers have its pipe directories.
+    """
 
     boot_id: str
     spec: MpsDaemonSpec
     process: ProcessId | None = None
+    protocol: int = 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,8 @@ import structlog
 
 from nodedriver.config import Config, check_sockets
 from nodedriver.mps import EndClients, Ensure, List, MpsAnswer, MpsRequest, Remove, Watch
-from nodedriver.mpsd.control import find_control_program
+from nodedriver.mpsd.control import find_control_program, speaking
+from nodedriver.mpsd.namespaces import LONGEST_SOCKET
 from nodedriver.mpsd.record import places_of
 from nodedriver.mpsd.supervisor import Supervisor
 from nodedriver.ports import MpsError
@@ -35,8 +36,11 @@ def serve(config: Config) -> None:
 
     ConfigError when the sockets of the daemons would have too long a path.
     """
-    check_sockets((places_of(config.mps_dir, "").pipe / _LONGEST_PIPE,))
-    program = find_control_program(config.driver_root)
+    longest = LONGEST_SOCKET if config.mps_protocol == 3 else _LONGEST_PIPE
+    check_sockets((places_of(config.mps_dir, "").pipe / longest,))
+    program = speaking(find_control_program(config.driver_root), config.mps_protocol, config.mps_dir)
+    if program.remark:
+        log.warning("MPS daemons do not speak as asked for", reason=program.remark)
     config.mps_dir.mkdir(parents=True, exist_ok=True)
     with _alone(config.mps_dir):
         supervisor = Supervisor(config.mps_dir, program)

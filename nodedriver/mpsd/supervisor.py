@@ -17,7 +17,7 @@ import structlog
 
 from nodedriver.mpsd.board import Board
 from nodedriver.mpsd.control import Program
-from nodedriver.mpsd.daemon import Daemon
+from nodedriver.mpsd.daemon import Daemon, Manner
 from nodedriver.mpsd.keeper import Keeper
 from nodedriver.mpsd.record import Places, Record, all_places, boot_id, places_of
 from nodedriver.mpsd.sharedmemory import can_isolate
@@ -43,7 +43,7 @@ class Supervisor:
         """Go on with what an earlier supervisor left: take over, start again, or clear away what is of another boot."""
         records = list(self._left())
         with ThreadPoolExecutor(max_workers=max(len(records), 1)) as pool:
-            list(pool.map(lambda record: self._keeper(record.spec.device).resume(record), records))
+            list(pool.map(lambda record: self._keeper(record.spec.device, record.protocol).resume(record), records))
 
     def _left(self) -> Iterator[Record]:
         for places in all_places(self._mps_dir):
@@ -59,13 +59,14 @@ class Supervisor:
 
     def ensure(self, spec: MpsDaemonSpec) -> MpsDaemonStatus:
         """See `nodedriver.ports.Mps`."""
-        return self._keeper(spec.device).ensure(spec)
+        protocol = self._program.protocol if spec.shares else 2  # drivers before protocol 3 name no shares
+        return self._keeper(spec.device, protocol).ensure(spec)
 
     def remove(self, device: str) -> None:
         """See `nodedriver.ports.Mps`."""
         if not places_of(self._mps_dir, device).folder.exists():
             return
-        keeper = self._keeper(device)
+        keeper = self._keeper(device, self._program.protocol)
         keeper.stop()
         keeper.forget()
         with self._lock:
@@ -96,10 +97,20 @@ class Supervisor:
         with ThreadPoolExecutor(max_workers=max(len(keepers), 1)) as pool:
             list(pool.map(Keeper.stop, keepers))
 
-    def _keeper(self, device: str) -> Keeper:
+    def _keeper(self, device: str, protocol: int) -> Keeper:
+        """The device's keeper; a new one's daemon speaks that protocol."""
         with self._lock:
             if device not in self._keepers:
                 places: Places = places_of(self._mps_dir, device)
-                daemon = Daemon(self._program, places, device, isolated=self._isolated)
-                self._keepers[device] = Keeper(daemon, self._board)
+                manner = Manner(isolated=self._isolated, protocol=protocol, remark=self._remark(protocol))
+                self._keepers[device] = Keeper(Daemon(self._program, places, device, manner), self._board)
             return self._keepers[device]
+
+    def _remark(self, protocol: int) -> str:
+        """Why a daemon does not speak as the settings say, "" where it does."""
+        if protocol == self._program.protocol:
+            return self._program.remark
+        return (
+            f"it speaks MPS protocol {protocol} and keeps it until no claim needs this daemon; "
+            f"new daemons speak protocol {self._program.protocol}"
+        )

@@ -187,13 +187,14 @@ def _write_dev(tree: Tree, silicon: Silicon) -> None:
 def _write_driver_root(tree: Tree, silicon: Silicon) -> None:
     """Libraries as NVIDIA names them (file, soname link, plain link), and the two programs as launchers.
 
-    The MPS program is a client without options, and then a process for each command: it starts without site packages.
+    The MPS program is a client without options or with words (version 3), and then a process for each command: it
+    starts without site packages.
     """
     folder = tree.driver / LIBRARIES
     for name in _LIBRARY_NAMES:
         _write(folder / f"{name}.so.{silicon.driver_version}", f"stand-in for {name}\n")
         (folder / f"{name}.so.1").symlink_to(f"{name}.so.{silicon.driver_version}")
     (folder / "libcuda.so").symlink_to("libcuda.so.1")
-    client = "if [ $# -eq 0 ]; then exec {python} -S -m simulator.silicon.mps_client; fi\n"
+    client = 'case "${{1-}}" in ""|[!-]*|-q) exec {python} -S -m simulator.silicon.mps_client "$@";; esac\n'
     write_launcher(tree, "nvidia-cuda-mps-control", "simulator.silicon.mps", before=client)
     write_launcher(tree, "nvidia-smi", "simulator.silicon.smi")

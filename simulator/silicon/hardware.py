@@ -76,7 +76,7 @@ class Process:
     """A process with a context on the card. `started` is its start time in clock ticks (proc(5), stat field 22).
 
     `context` tells several contexts of one process apart. `server_pid` is set for MPS clients; the limits are those
-    that the MPS server enforces for this client.
+    that the MPS server enforces for this client. `namespace` of MPS version 3, by which the client came in.
     """
 
     pid: int
@@ -88,6 +88,7 @@ class Process:
     gpu_instance: int | None = None
     compute_instance: int | None = None
     server_pid: int | None = None
+    namespace: str = ""
     active_thread_percentage: float | None = None
     memory_limit_bytes: int | None = None
 
@@ -135,10 +136,20 @@ class Gpu:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MpsNamespace:
+    """A namespace of a server (MPS version 3): the limits of its clients, where they were set; memory in bytes."""
+
+    name: str
+    active_thread_percentage: float | None = None
+    memory_limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MpsServer:
     """One MPS server. Limits are per device UUID, in bytes; they were the daemon's defaults when it started.
 
-    `faulty`: a client met a fatal fault; the server takes no new clients until the old ones have gone.
+    `faulty`: a client met a fatal fault; the server takes no new clients until the old ones have gone. Under version 3
+    a server has a name, and its limits are those of its namespaces.
     """
 
     pid: int
@@ -146,16 +157,22 @@ class MpsServer:
     active_thread_percentage: float
     memory_limits: dict[str, int] = field(default_factory=dict)
     faulty: bool = False
+    name: str = ""
+    namespaces: tuple[MpsNamespace, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MpsDaemon:
-    """One nvidia-cuda-mps-control daemon. `devices` are the UUIDs it was given in CUDA_VISIBLE_DEVICES, in order."""
+    """One nvidia-cuda-mps-control daemon. `devices` are the UUIDs it was given in CUDA_VISIBLE_DEVICES, in order.
+
+    `protocol` is 2, the classic interface, or 3.
+    """
 
     pid: int
     started: int
     pipe_directory: str
     multi_user: bool
+    protocol: int = 2
     devices: tuple[str, ...]
     default_active_thread_percentage: float = 100.0
     default_memory_limits: dict[str, int] = field(default_factory=dict)

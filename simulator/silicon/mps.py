@@ -1,4 +1,4 @@
-"""Stand-in for NVIDIA's program nvidia-cuda-mps-control with `-f` or `-d`: the daemon. Without, `mps_client` runs.
+"""Stand-in for NVIDIA's program nvidia-cuda-mps-control with options: the daemon, or help. Else `mps_client` runs.
 
 Reads what the real one reads: CUDA_MPS_PIPE_DIRECTORY, CUDA_MPS_LOG_DIRECTORY, CUDA_VISIBLE_DEVICES and the two limits;
 beside them SILICON_STATE, which its launcher sets. Settings live as long as the daemon.
@@ -11,9 +11,11 @@ import os
 import signal
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
+from simulator.silicon import mps_modules
 from simulator.silicon.hardware import MpsDaemon
 from simulator.silicon.mps_daemon import AlreadyRunningError, Daemon, PipeDirectory, Stopped
 from simulator.silicon.mps_limits import MEMORY_LIMIT, PERCENTAGE, parse_device_limits, parse_percentage, resolve_device
@@ -25,33 +27,39 @@ DEFAULT_PIPE_DIRECTORY = "/tmp/nvidia-mps"  # noqa: S108 - NVIDIA's own default
 
 def main() -> int:
     """Run as the program; returns its exit status."""
-    arguments = _parser().parse_args()
+    state = State(Path(os.environ["SILICON_STATE"]))
+    arguments = _parser(has_v3=mps_modules.is_offered(state.read().driver_version)).parse_args()
     pipes = Path(os.environ.get("CUDA_MPS_PIPE_DIRECTORY", DEFAULT_PIPE_DIRECTORY))
     directory = PipeDirectory(pipes, Path(os.environ.get("CUDA_MPS_LOG_DIRECTORY", "/var/log/nvidia-mps")))
     ready = _background() if arguments.daemon else None
     try:
-        _run_daemon(directory, ready, multi_user=arguments.multi_user)
+        _run_daemon(directory, ready, arguments)
     except (AlreadyRunningError, OSError, ValueError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="nvidia-cuda-mps-control")
+def _parser(*, has_v3: bool) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="nvidia-cuda-mps-control", epilog=mps_modules.HELP if has_v3 else None)
     how = parser.add_mutually_exclusive_group(required=True)
     how.add_argument("-f", dest="foreground", action="store_true", help="run the daemon in the foreground")
     how.add_argument("-d", dest="daemon", action="store_true", help="run the daemon in the background")
-    parser.add_argument("-M", "-multiuser-server", dest="multi_user", action="store_true")
+    new = ("-m", "--multiuser") if has_v3 else ()
+    parser.add_argument("-M", "-multiuser-server", *new, dest="multi_user", action="store_true")
+    parser.set_defaults(protocol=2)
+    if has_v3:
+        parser.add_argument("-p", "--protocol", type=int, choices=(2, 3))
     return parser
 
 
-def _run_daemon(directory: PipeDirectory, ready: int | None, *, multi_user: bool) -> None:
+def _run_daemon(directory: PipeDirectory, ready: int | None, arguments: argparse.Namespace) -> None:
     listener = directory.claim()
     signal.signal(signal.SIGTERM, _stop)
     signal.signal(signal.SIGINT, _stop)
     state = State(Path(os.environ["SILICON_STATE"]))
-    service = Service(state, _daemon(state, directory.path, os.environ, multi_user=multi_user))
+    daemon = _daemon(state, directory.path, os.environ)
+    service = Service(state, replace(daemon, multi_user=arguments.multi_user, protocol=arguments.protocol))
     directory.announce()
     if ready is not None:
         os.write(ready, b"1")
@@ -59,14 +67,14 @@ def _run_daemon(directory: PipeDirectory, ready: int | None, *, multi_user: bool
     Daemon(listener, service, directory).serve()
 
 
-def _daemon(state: State, pipes: Path, environment: Mapping[str, str], *, multi_user: bool) -> MpsDaemon:
+def _daemon(state: State, pipes: Path, environment: Mapping[str, str]) -> MpsDaemon:
     """This process as a daemon, with the defaults that its environment sets."""
     devices = _devices(state, environment.get("CUDA_VISIBLE_DEVICES"))
     return MpsDaemon(
         pid=os.getpid(),
         started=start_time(os.getpid()) or 0,
         pipe_directory=str(pipes.absolute()),
-        multi_user=multi_user,
+        multi_user=False,
         devices=devices,
         default_active_thread_percentage=parse_percentage(environment.get(PERCENTAGE) or "100"),
         default_memory_limits=parse_device_limits(environment.get(MEMORY_LIMIT, ""), devices),

@@ -122,10 +122,7 @@ def _server(service: Service, pid: str) -> MpsServer:
 
 
 def _change_server(service: Service, pid: str, step: Callable[[MpsServer], MpsServer]) -> None:
-    changed = step(_server(service, pid))
-    service.change(
-        lambda daemon: replace(daemon, servers=tuple(changed if s.pid == changed.pid else s for s in daemon.servers))
-    )
+    service.change_server(_server(service, pid).pid, step)
 
 
 _COMMANDS: dict[str, tuple[Callable[..., str], int]] = {

@@ -1,6 +1,7 @@
 """The MPS control daemon's process: its pipe directory, its socket, its connections, and how it ends.
 
-One JSON object a line in both directions. `{"command": "ps"}` is answered by `{"output": …}` or `{"error": …}`;
+One JSON object a line in both directions. `{"command": "ps"}` and, under version 3, `{"words": ["client", "list"]}` are
+answered by `{"output": …}` or `{"error": …}`;
 `{"cuda": "connect", "environment": {…}}` and `{"cuda": "alloc", "bytes": n}` by `{"result": "CUDA_SUCCESS", …}` or the
 refusal. A client holds its context and memory for as long as its connection lives. `mps_service.py` says what it means.
 """
@@ -13,15 +14,16 @@ import selectors
 import socket
 import struct
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Literal
 
 import msgspec
 
-from simulator.silicon import mps_commands
+from simulator.silicon import mps_commands, mps_modules
 from simulator.silicon.contexts import CudaRefused, CudaResult
-from simulator.silicon.mps_service import Client, MustWait, Peer, Service
+from simulator.silicon.mps_doors import Door, Doors, listen
+from simulator.silicon.mps_service import Client, MustWait, Peer, Route, Service
 
 _NO_TIMEOUT = float("inf")
 
@@ -41,6 +43,7 @@ class Message:
     """One line from a connection: a control command, or what a CUDA program wants."""
 
     command: str | None = None
+    words: list[str] | None = None
     cuda: Literal["connect", "alloc"] | None = None
     environment: dict[str, str] = field(default_factory=dict)
     bytes: int = 0
@@ -52,6 +55,7 @@ class Connection:
 
     socket: socket.socket
     peer: Peer
+    route: Route | None = None
     buffer: bytes = b""
     client: Client | None = None
     waits_with: Message | None = None
@@ -75,11 +79,7 @@ class PipeDirectory:
         except BlockingIOError as error:
             raise AlreadyRunningError(f"An MPS control daemon serves {self.path} already.") from error
         control = self.path / "control"
-        control.unlink(missing_ok=True)
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        listener.bind(str(control))
-        control.chmod(0o666)
-        listener.listen(128)
+        listener = listen(control)
         self.log(f"Starting control daemon using socket {control}")
         return listener
 
@@ -101,23 +101,26 @@ class Daemon:
     """The loop around one listening socket. `serve` returns when the daemon has ended."""
 
     def __init__(self, listener: socket.socket, service: Service, directory: PipeDirectory) -> None:
-        self._listener = listener
+        self._door = Door(listener)
         self._service = service
         self._directory = directory
         self._selector = selectors.DefaultSelector()
+        self._doors = Doors(directory.path, self._selector)
         self._connections: list[Connection] = []
         self._server_pidfds: dict[int, int] = {}
         self._deadline: float | None = None
 
     def serve(self) -> None:
-        self._selector.register(self._listener, selectors.EVENT_READ, None)
+        self._selector.register(self._door.listener, selectors.EVENT_READ, self._door)
         try:
             while not self._is_over():
                 self._step()
         except Stopped:
             self._directory.log("Received a signal to end")
         finally:
+            servers = self._service.daemon()
             self._service.stop()
+            self._doors.match(replace(servers, servers=()))
             self._directory.leave()
 
     def _is_over(self) -> bool:
@@ -129,8 +132,8 @@ class Daemon:
     def _step(self) -> None:
         left = None if self._deadline in (None, _NO_TIMEOUT) else max(0.0, self._deadline - time.monotonic())
         for key, _ in self._selector.select(left):
-            if key.data is None:
-                self._accept()
+            if isinstance(key.data, Door):
+                self._accept(key.data)
             elif isinstance(key.data, Connection):
                 self._read(key.data)
             else:
@@ -138,11 +141,11 @@ class Daemon:
         self._watch_servers()
         self._serve_waiting()
 
-    def _accept(self) -> None:
-        connected, _ = self._listener.accept()
+    def _accept(self, door: Door) -> None:
+        connected, _ = door.listener.accept()
         size = struct.calcsize("3i")
         pid, uid, _ = struct.unpack("3i", connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
-        connection = Connection(connected, Peer(pid, uid))
+        connection = Connection(connected, Peer(pid, uid), door.route)
         self._connections.append(connection)
         self._selector.register(connected, selectors.EVENT_READ, connection)
 
@@ -186,14 +189,33 @@ class Daemon:
 
     def _answer(self, connection: Connection, message: Message) -> Answer | None:
         """The answer to one line, or None when it comes later: a waiting client, or a `quit`, answered by the end."""
-        if message.command is not None:
-            return self._command(message.command)
+        if message.command is not None or message.words is not None:
+            if (self._service.daemon().protocol == 3) != (message.command is None):
+                return {"error": "Protocol 2 takes commands line by line, protocol 3 as arguments."}
+            return self._command(message.command) if message.command is not None else self._words(message.words or [])
         try:
             if message.cuda == "connect":
                 return self._connect(connection, message)
             return self._allocate(connection, message.bytes)
         except CudaRefused as refusal:
             return {"result": refusal.result.name, "code": refusal.result.value, "why": refusal.why}
+
+    def _words(self, words: list[str]) -> Answer | None:
+        """A command of version 3; its doors are as it says before it is answered."""
+        self._directory.log(f"Command: {' '.join(words)}")
+        try:
+            match words:
+                case ["-q"]:
+                    self._quit(0)
+                    return None
+                case ["client", "terminate", client]:
+                    self._terminate(None, client)
+                    return {"output": ""}
+            output = mps_modules.run(self._service, words)
+            self._doors.match(self._service.daemon())
+        except ValueError as error:
+            return {"error": str(error)}
+        return {"output": output}
 
     def _command(self, line: str) -> Answer | None:
         self._directory.log(f"Command: {line}")
@@ -215,21 +237,21 @@ class Daemon:
     def _quit(self, seconds: float) -> None:
         """Take no new connections; end when the clients have gone, or after `seconds`."""
         if self._deadline is None:
-            self._selector.unregister(self._listener)
-            self._listener.close()
+            self._selector.unregister(self._door.listener)
+            self._door.listener.close()
         self._deadline = time.monotonic() + seconds
 
-    def _terminate(self, server: str, client: str) -> None:
-        """Take a client's contexts away. Its process stays, and learns of it."""
+    def _terminate(self, server: str | None, client: str) -> None:
+        """Take a client's contexts away. Its process stays, and learns of it. `server` None: whichever it is of."""
         found = [c for c in self._connections if c.client and _is_client(c.client, server, client)]
         if not found:
-            raise ValueError(f"MPS server {server} has no client {client}.")
+            raise ValueError(f"MPS server {server or ''} has no client {client}.")
         for connection in found:
             self._close(connection)
 
     def _connect(self, connection: Connection, message: Message) -> Answer | None:
         try:
-            connection.client = self._service.connect(connection.peer, message.environment)
+            connection.client = self._service.connect(connection.peer, message.environment, connection.route)
         except MustWait:
             connection.waits_with = message
             return None
@@ -264,12 +286,13 @@ class Daemon:
         os.waitpid(pid, 0)
         self._directory.log(f"Server {pid} died")
         self._service.forget_server(pid)
+        self._doors.match(self._service.daemon())
         for connection in [c for c in self._connections if c.client and c.client.context.server_pid == pid]:
             self._close(connection)
 
 
-def _is_client(client: Client, server: str, pid: str) -> bool:
-    return (str(client.context.server_pid), str(client.context.pid)) == (server, pid)
+def _is_client(client: Client, server: str | None, pid: str) -> bool:
+    return str(client.context.pid) == pid and server in (None, str(client.context.server_pid))
 
 
 def _success(client: Client) -> Answer:

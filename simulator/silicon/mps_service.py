@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from simulator.silicon import contexts
 from simulator.silicon.contexts import CudaRefused, CudaResult
-from simulator.silicon.hardware import MpsDaemon, MpsServer, Process, ProcessKind, Silicon
-from simulator.silicon.mps_limits import ClientLimits, resolve_device, tightened
+from simulator.silicon.hardware import MpsDaemon, MpsNamespace, MpsServer, Process, ProcessKind, Silicon
+from simulator.silicon.mps_limits import PERCENTAGE, ClientLimits, resolve_device, tightened
 from simulator.silicon.state import State, start_time
 
 _MOST_DESCRIPTORS = 65536
+DEFAULT_NAMESPACE = "default"
 
 
 class MustWait(Exception):  # noqa: N818 - not an error: the client is served later
@@ -30,6 +31,14 @@ class Peer:
 
     pid: int
     uid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The server and namespace that a client of version 3 comes to."""
+
+    server: str
+    namespace: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +76,13 @@ class Service:
         servers = {server.pid for server in self._own(silicon).servers}
         return tuple((gpu.uuid, p) for gpu in silicon.gpus for p in gpu.processes if p.server_pid in servers)
 
-    def start_server(self, uid: int) -> MpsServer:
+    def change_server(self, pid: int, step: Callable[[MpsServer], MpsServer]) -> None:
+        """Change one of its servers."""
+        self.change(
+            lambda daemon: replace(daemon, servers=tuple(step(s) if s.pid == pid else s for s in daemon.servers))
+        )
+
+    def start_server(self, uid: int, name: str = "") -> MpsServer:
         """Start a server with the defaults of this moment; it takes a context on every device of the daemon."""
         pid = _spawn_waiting_process()
         process = Process(pid=pid, started=start_time(pid) or 0, uid=uid, kind=ProcessKind.MPS_SERVER)
@@ -81,6 +96,8 @@ class Service:
                 uid=uid,
                 active_thread_percentage=daemon.default_active_thread_percentage,
                 memory_limits=daemon.default_memory_limits,
+                name=name,
+                namespaces=(MpsNamespace(name=DEFAULT_NAMESPACE),) if name else (),
             )
             return _with_daemon(silicon, replace(daemon, servers=(*daemon.servers, server))), server
 
@@ -106,12 +123,12 @@ class Service:
 
         self._state.change(step)
 
-    def connect(self, peer: Peer, environment: Mapping[str, str]) -> Client:
+    def connect(self, peer: Peer, environment: Mapping[str, str], route: Route | None = None) -> Client:
         """Give a client a context, held to the smaller of the server's limits and its own environment's.
 
         Raises MustWait, or CudaRefused when it cannot be served.
         """
-        server = self._server_for(peer.uid)
+        server = self._server_of(route) if route else self._server_for(peer.uid)
         if self.is_faulty(server.pid):
             raise CudaRefused(
                 CudaResult.CUDA_ERROR_MPS_SERVER_NOT_READY, f"server {server.pid} recovers from a fault of a client"
@@ -121,12 +138,12 @@ class Service:
         uuid = resolve_device(name, devices)
         if uuid is None:
             raise CudaRefused(CudaResult.CUDA_ERROR_NO_DEVICE, f"the MPS daemon serves {devices}, not {name!r}")
-        offered = ClientLimits(server.active_thread_percentage, server.memory_limits.get(uuid))
+        namespace = route.namespace if route else DEFAULT_NAMESPACE if server.name else ""
         try:
-            limits = tightened(offered, uuid, environment, devices)
+            limits = _limits(server, namespace, uuid, environment, devices)
         except ValueError as error:
             raise CudaRefused(CudaResult.CUDA_ERROR_INVALID_VALUE, str(error)) from error
-        return self._open(peer, server, uuid, limits)
+        return self._open(peer, server, namespace, uuid, limits)
 
     def is_faulty(self, pid: int) -> bool:
         """Whether a server still recovers from a fault; once its old clients have gone it does not any more."""
@@ -137,8 +154,10 @@ class Service:
         return server.faulty
 
     def _well_again(self, server: MpsServer) -> None:
-        well = replace(server, faulty=False)
-        self.change(lambda daemon: replace(daemon, servers=tuple(well if s == server else s for s in daemon.servers)))
+        self.change_server(server.pid, lambda each: replace(each, faulty=False))
+
+    def _server_of(self, route: Route) -> MpsServer:
+        return next(server for server in self.daemon().servers if server.name == route.server)
 
     def _server_for(self, uid: int) -> MpsServer:
         """The running server, or a new one. Outside multi-user mode a server is of one user only."""
@@ -152,7 +171,7 @@ class Service:
             self.stop_server(server.pid)
         return self.start_server(server_uid)
 
-    def _open(self, peer: Peer, server: MpsServer, uuid: str, limits: ClientLimits) -> Client:
+    def _open(self, peer: Peer, server: MpsServer, namespace: str, uuid: str, limits: ClientLimits) -> Client:
         self._given_contexts += 1
         context = Process(
             pid=peer.pid,
@@ -161,6 +180,7 @@ class Service:
             uid=peer.uid,
             kind=ProcessKind.MPS_CLIENT,
             server_pid=server.pid,
+            namespace=namespace,
             active_thread_percentage=limits.active_thread_percentage,
             memory_limit_bytes=limits.memory_bytes,
         )
@@ -191,6 +211,20 @@ class Service:
 
     def _own(self, silicon: Silicon) -> MpsDaemon:
         return next(daemon for daemon in silicon.mps_daemons if daemon.pid == self._pid)
+
+
+def _limits(
+    server: MpsServer, namespace: str, uuid: str, environment: Mapping[str, str], devices: Sequence[str]
+) -> ClientLimits:
+    """Under version 3 those of the namespace; its percentage overrides the environment's ("Environment Variables")."""
+    if not namespace:
+        return tightened(
+            ClientLimits(server.active_thread_percentage, server.memory_limits.get(uuid)), uuid, environment, devices
+        )
+    found = next(each for each in server.namespaces if each.name == namespace)
+    offered = ClientLimits(found.active_thread_percentage or 100.0, found.memory_limit)
+    counts = {k: v for k, v in environment.items() if found.active_thread_percentage is None or k != PERCENTAGE}
+    return tightened(offered, uuid, counts, devices)
 
 
 def _with_daemon(silicon: Silicon, changed: MpsDaemon) -> Silicon:

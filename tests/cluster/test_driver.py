@@ -59,7 +59,7 @@ def machine(cluster: Cluster, accounts: ServiceAccounts, driver_client: KubeClie
 
 @pytest.fixture
 def statuses(machine: Machine, driver_client: KubeClient) -> Iterator[StatusWriter]:
-    sources = StatusSources(read=machine.prepared.read, ailing=lambda _gpu, _part: (), seen=lambda _uid, _cdi: None)
+    sources = sources_of(machine)
     writer = StatusWriter(DRIVER, driver_client, sources)
     writer.start()
     yield writer
@@ -97,6 +97,16 @@ def share(percent: int, share_id: str) -> dict[str, Any]:
 def devices(cluster: Cluster, name: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = cluster.call("GET", f"{CLAIMS}/{name}")["status"].get("devices", [])
     return found
+
+
+def sources_of(machine: Machine) -> StatusSources:
+    """A healthy machine on which no process was seen."""
+    return StatusSources(
+        read=machine.prepared.read,
+        ailing=lambda _gpu, _part: (),
+        seen=lambda _uid, _cdi: None,
+        protocol=lambda _uuid: 2,
+    )
 
 
 def enforced_by(cluster: Cluster, name: str) -> str:
@@ -149,7 +159,7 @@ def test_what_a_claim_says_already_is_not_written_again(
     wait_until(lambda: devices(cluster, "told"), "the first status")
     before = version(cluster, "told")
     assert isinstance(machine.driver.prepare(sentinel), Prepared)
-    sources = StatusSources(read=machine.prepared.read, ailing=lambda _gpu, _part: (), seen=lambda _uid, _cdi: None)
+    sources = sources_of(machine)
     following = StatusWriter(DRIVER, driver_client, sources)
     following.start()  # looks at all claims, in the order of their uids
     statuses.wish([told.uid, sentinel.uid])

@@ -26,6 +26,7 @@ ALL_ON: dict[str, Any] = {
         "kubeletDir": "/data/kubelet",
         "cdiDir": "/run/cdi",
         "migMode": "keep",
+        "mpsProtocol": 3,
         "nvidiaConfigs": True,
         "integratedCards": True,
         "deviceMetadata": True,

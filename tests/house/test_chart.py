@@ -196,6 +196,10 @@ def test_the_driver_hears_what_the_values_say(all_on: list[dict[str, Any]]) -> N
     assert heard["PORTICO_RESET_WAIT"] == "300"
 
 
+def test_the_supervisor_hears_what_its_daemons_speak(all_on: list[dict[str, Any]]) -> None:
+    assert environment(all_on, "DaemonSet", "portico-mpsd")["PORTICO_MPS_PROTOCOL"] == "3"
+
+
 def test_the_driver_is_probed_and_scraped_at_its_port(all_on: list[dict[str, Any]]) -> None:
     template = named(all_on, "DaemonSet", "portico-driver")["spec"]["template"]
     (container,) = template["spec"]["containers"]
@@ -237,6 +241,7 @@ def test_the_driver_makes_of_its_variables_the_folders_that_are_mounted(all_on: 
         ({"nodeDriver": {"kubeletDir": "var/lib/kubelet"}}, "kubeletDir"),
         ({"nodeDriver": {"driverRoot": "/run/../etc/'x"}}, "driverRoot"),
         ({"nodeDriver": {"migMode": "never"}}, "migMode"),
+        ({"nodeDriver": {"mpsProtocol": 1}}, "mpsProtocol"),
         ({"nodeDriver": {"httpPort": 65536}}, "httpPort"),
         ({"nodeDriver": {"resetWaitSeconds": 541}}, "resetWaitSeconds"),
         ({"teams": [{"name": "ml-team"}]}, "namespaces"),

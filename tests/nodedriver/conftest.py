@@ -19,9 +19,9 @@ def machine() -> Iterator[Machine]:
 
 
 @pytest.fixture
-def supervised(machine: Machine) -> Machine:
-    """The same, with the MPS supervisor as a process."""
-    machine.start_supervisor()
+def supervised(request: pytest.FixtureRequest, machine: Machine) -> Machine:
+    """The same, with the MPS supervisor as a process; a parameter is the protocol of its daemons."""
+    machine.start_supervisor(getattr(request, "param", 2))
     return machine
 
 

@@ -41,6 +41,7 @@ from simulator.silicon.hardware import Gpu
 from simulator.silicon.state import State
 from tests.nodedriver.apiserver import Store
 from tests.nodedriver.claims import DRIVER, NODE
+from tests.nodedriver.mps import offer_namespaces
 
 CHECKOUT = Path(__file__).parents[2]
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/ml-team/resourceclaims"
@@ -132,9 +133,12 @@ class Machine:
         self.reconciler = Reconciler(parts, specs)
         return Driver(parts)
 
-    def start_supervisor(self) -> None:
-        """Start `mpsd` and wait until it answers."""
+    def start_supervisor(self, protocol: int = 2) -> None:
+        """Start `mpsd` and wait until it answers; `protocol`: what its daemons speak."""
         flags = ["--node-name", NODE, "--plugin-dir", str(self.plugin_dir), "--cdi-dir", str(self.cdi_dir)]
+        flags += ["--mps-protocol", str(protocol)]
+        if protocol == 3:
+            offer_namespaces(self.state)
         command = [sys.executable, "-m", "simulator.node", "--root", str(self.tree.root), "mpsd", *flags]
         self._supervisor = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(CHECKOUT)})
         wait_until((self.plugin_dir / "mps" / "mpsd.sock").exists, "the MPS supervisor's socket")

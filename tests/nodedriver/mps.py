@@ -9,17 +9,55 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from dra.names import ClaimUID
+from nodedriver.gpuconfig import MpsLimits
 from nodedriver.mps import MpsClient
-from nodedriver.ports import MpsError
+from nodedriver.ports import MpsDaemonSpec, MpsDaemonStatus, MpsError, MpsShare
 from simulator.silicon.fleet import initialise
 from simulator.silicon.hardware import MpsDaemon
 from simulator.silicon.state import State
 from simulator.silicon.tree import Tree
 
 _DEADLINE = 30.0
+GIB = 2**30
+A, B = ClaimUID("aaaaaaaa-0000-4000-8000-000000000000"), ClaimUID("bbbbbbbb-0000-4000-8000-000000000000")
+QUARTER = MpsShare(claim=A, name="claim-a", limits=MpsLimits(thread_percentage=25, memory_limit=20 * GIB))
+HALF = MpsShare(claim=B, name="claim-b", limits=MpsLimits(thread_percentage=50, memory_limit=40 * GIB))
+
+
+def quarter(device: str) -> MpsDaemonSpec:
+    """A daemon with one share."""
+    limits = QUARTER.limits
+    return MpsDaemonSpec(
+        device=device,
+        thread_percentage=limits.thread_percentage,
+        memory_limit=limits.memory_limit,
+        shares=(QUARTER,),
+    )
+
+
+def held_to(status: MpsDaemonStatus) -> tuple[float, int | None]:
+    """The limits of the clients of a daemon with one share, as it says them, whatever its protocol."""
+    (limits,) = status.shares or (status,)
+    return limits.thread_percentage, limits.memory_limit
+
+
+def enforced(daemon: MpsDaemon) -> tuple[float | None, int | None]:
+    """The limits that the one server of such a daemon has, as the silicon knows them."""
+    (server,) = daemon.servers
+    if daemon.protocol == 2:
+        return server.active_thread_percentage, server.memory_limits.get(daemon.devices[0])
+    (namespace,) = [each for each in server.namespaces if each.name != "default"]
+    return namespace.active_thread_percentage, namespace.memory_limit
+
+
+def offer_namespaces(state: State) -> None:
+    """Be a machine whose driver offers MPS protocol 3."""
+    state.change(lambda silicon: (replace(silicon, driver_version="615.43.04"), None))
 
 
 def eventually(condition: Callable[[], bool], what: str) -> None:
@@ -47,9 +85,13 @@ def cuda(tree: Tree, size: str, **environment: str) -> Iterator[dict[str, Any]]:
 
 
 class MpsBench:
-    """One machine and the supervisor of its node. `folder` must be short: Unix sockets lie below it."""
+    """One machine and the supervisor of its node. `folder` must be short: Unix sockets lie below it.
 
-    def __init__(self, folder: Path) -> None:
+    `protocol`: what the next supervisor is told that new daemons speak.
+    """
+
+    def __init__(self, folder: Path, protocol: int = 2) -> None:
+        self.protocol = protocol
         self.tree = initialise(folder / "m")
         self.state = State(self.tree.state)
         self.plugin_dir = folder / "p"
@@ -59,6 +101,8 @@ class MpsBench:
         self.other_device = self.state.read().gpus[1].uuid
         self.log = folder / "mpsd.log"
         self._supervisors: list[subprocess.Popen[bytes]] = []
+        if protocol == 3:
+            offer_namespaces(self.state)
 
     def start(self) -> subprocess.Popen[bytes]:
         """Start a supervisor and wait until it answers."""
@@ -71,7 +115,7 @@ class MpsBench:
         """Start a supervisor."""
         arguments = [
             "--node-name", "node-1", "--plugin-dir", str(self.plugin_dir),
-            "--driver-root", str(self.tree.driver),
+            "--driver-root", str(self.tree.driver), "--mps-protocol", str(self.protocol),
         ]  # fmt: skip
         with self.log.open("ab") as log:
             process = subprocess.Popen([sys.executable, "-m", "nodedriver.mpsd", *arguments], stdout=log, stderr=log)
@@ -88,6 +132,12 @@ class MpsBench:
     def daemons(self) -> tuple[MpsDaemon, ...]:
         """The control daemons that run, as the silicon knows them."""
         return self.state.read().mps_daemons
+
+    def control(self, daemon: MpsDaemon, *words: str) -> None:
+        """A command of protocol 3 by somebody else than the supervisor."""
+        program = self.tree.driver / "usr/bin/nvidia-cuda-mps-control"
+        environment = os.environ | {"CUDA_MPS_PIPE_DIRECTORY": daemon.pipe_directory}
+        subprocess.run([program, *words], env=environment, check=True)
 
     def cuda(self, size: str, **environment: str) -> AbstractContextManager[dict[str, Any]]:
         """A CUDA program on this machine."""

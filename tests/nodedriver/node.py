@@ -114,7 +114,11 @@ class DriverNode:
         """Silicon, checkpoint and CDI folder, without random UUIDs, counters and times."""
         silicon = self.state.read()
         daemons = [
-            (d.default_active_thread_percentage, [*d.default_memory_limits.values()]) for d in silicon.mps_daemons
+            (
+                (d.default_active_thread_percentage, *d.default_memory_limits.values()),
+                *(namespace for server in d.servers for namespace in server.namespaces),
+            )
+            for d in silicon.mps_daemons
         ]
         return {
             "cards": [re.sub(r"MIG-[0-9a-f-]+", "MIG", str(without_counters(gpu))) for gpu in silicon.gpus],

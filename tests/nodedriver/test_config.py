@@ -22,7 +22,7 @@ def test_defaults_are_a_nodes_usual_paths() -> None:
     assert config.mps_socket == Path("/var/lib/kubelet/plugins/gpu.portico.dev/mps/mpsd.sock")
     assert config.checkpoint_file == Path("/var/lib/kubelet/plugins/gpu.portico.dev/checkpoint.json")
     assert config.cdi_dir == Path("/var/run/cdi")
-    assert config.mps_reserve == 536870912
+    assert (config.mps_reserve, config.mps_protocol) == (536870912, 2)
     assert config.time_slices == 10
     assert (config.mig_mode, config.nvidia_configs, config.integrated_cards) == ("when-needed", False, False)
     assert config.kubeconfig is None
@@ -74,6 +74,7 @@ WRONG = {
     ),
     "maybe integrated": (("--integrated-cards", "maybe"), {}, "(PORTICO_INTEGRATED_CARDS): 'maybe' is none of no, yes"),
     "too long a wait": (("--reset-wait", "541"), {}, "(PORTICO_RESET_WAIT): '541' is not a whole number from 0 to 540"),
+    "no such protocol": (("--mps-protocol", "4"), {}, "(PORTICO_MPS_PROTOCOL): '4' is none of 2, 3"),
     "bad MIG mode": (("--mig-mode", "never"), {}, "(PORTICO_MIG_MODE): 'never' is none of when-needed, keep"),
     "neither yes nor no": (
         (),

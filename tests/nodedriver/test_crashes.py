@@ -14,6 +14,7 @@ import pytest
 from dra.objects import ResourceClaim
 from simulator.silicon import pci
 from tests.nodedriver.claims import allocated, given, given_slots, mps, of_claim, of_class, time_slicing
+from tests.nodedriver.mps import offer_namespaces
 from tests.nodedriver.node import DriverNode
 
 pytestmark = pytest.mark.programs
@@ -22,6 +23,7 @@ UID = "aaaaaaaa-0000-4000-8000-000000000000"
 MIG = "gpu-0-mig-3g40gb-4"
 VIRTUAL = "a card for a virtual machine"
 OTHERS = "cards of AMD and Intel"
+NAMESPACES = "share with a namespace beside a smaller one"
 STRIDE = 1 if os.environ.get("PORTICO_FULL") else 3
 MODES: dict[str, ResourceClaim] = {
     "whole": allocated(given("gpu-0", 100), uid=UID),
@@ -34,6 +36,7 @@ MODES: dict[str, ResourceClaim] = {
     VIRTUAL: allocated(given("gpu-0-vfio"), uid=UID),
     OTHERS: allocated(given("gpu-8", request="amd"), given("gpu-9", request="intel"), uid=UID),
     "share beside a smaller one": allocated(given("gpu-0", 50), uid=UID),
+    NAMESPACES: allocated(given("gpu-0", 50), uid=UID),
     "two cards": allocated(given("gpu-1", 25, request="share"), given(MIG, 100, request="part"), uid=UID),
 }
 # The least that each verb has to do, so that a boundary that is lost in the code is seen here.
@@ -41,6 +44,7 @@ LEAST = {
     VIRTUAL: (5, 5),
     OTHERS: (4, 3),
     "share beside a smaller one": (6, 4),
+    NAMESPACES: (6, 4),
     "whole": (5, 3),
     "MIG": (7, 4),
     "share of MIG": (8, 5),
@@ -48,7 +52,8 @@ LEAST = {
 }
 
 # Claims that are there before, and stay.
-BESIDE = {"share beside a smaller one": allocated(given("gpu-0", 25), name="beside", uid=UID.replace("a", "b"))}
+SMALLER = allocated(given("gpu-0", 25), name="beside", uid=UID.replace("a", "b"))
+BESIDE = {"share beside a smaller one": SMALLER, NAMESPACES: SMALLER}
 
 type Call = Callable[[], Any]
 
@@ -101,6 +106,10 @@ def scenario(mode: str) -> str:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_driver_that_dies_at_a_boundary_is_as_if_it_had_not(driver_node: DriverNode, mode: str) -> None:
+    if mode == NAMESPACES:
+        driver_node.terminate("mpsd")
+        offer_namespaces(driver_node.state)
+        driver_node.start("mpsd", "--mps-protocol", "3")
     if beside := BESIDE.get(mode):
         assert not driver_node.prepare(driver_node.allocate(beside))[beside.metadata.uid].error
     crashes = Crashes(driver_node, MODES[mode])

@@ -40,13 +40,18 @@ def claim(*devices: PreparedDevice, uid: str = "a") -> PreparedClaim:
 
 
 def around(
-    *claims: PreparedClaim, now: str = NOW, ailing: Sequence[Ailment] = (), sight: Sight | None = None
+    *claims: PreparedClaim,
+    now: str = NOW,
+    ailing: Sequence[Ailment] = (),
+    sight: Sight | None = None,
+    protocol: int = 2,
 ) -> Around:
     return Around(
         driver_name="gpu.portico.dev",
         checkpoint=Checkpoint(boot_id="b", claims={each.uid: each for each in claims}),
         ailing=lambda _gpu, _placement: ailing,
         seen=lambda _uid, _cdi: sight,
+        protocol=lambda _uuid: protocol,
         now=now,
     )
 
@@ -109,6 +114,14 @@ def test_what_is_told_of_a_device(
     assert conditions(status) == expected
     seen = {} if device.admin_access or device in UNSEEN else {"lastProcessSeen": ""}
     assert status.data == {"mode": device.type.value, "uuid": device.uuid} | seen | data
+
+
+def test_a_share_with_a_namespace_is_enforced_beside_a_larger_one() -> None:
+    small, large = claim(SMALLER), claim(SHARED, uid="b")
+    (told,) = statuses_of(small, (), around(small, large, protocol=3))
+    assert conditions(told)[2] == ("ShareEnforced", "True", "Server")
+    assert told.data is not None
+    assert told.data["enforcedBy"] == "Server"
 
 
 def test_a_condition_keeps_its_time_until_its_status_changes() -> None:

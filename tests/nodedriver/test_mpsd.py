@@ -14,27 +14,24 @@ import msgspec
 import pytest
 
 from nodedriver.mps import MpsAnswer, MpsClient
-from nodedriver.mpsd.control import Control, Doors, find_control_program
+from nodedriver.mpsd.classic import ClassicControl
+from nodedriver.mpsd.control import Doors, find_control_program
 from nodedriver.ports import MpsDaemonSpec, MpsError
-from simulator.silicon.hardware import ComputeMode
-from tests.nodedriver.mps import MpsBench, eventually
+from simulator.silicon.hardware import ComputeMode, MpsDaemon
+from tests.nodedriver.mps import GIB, QUARTER, MpsBench, enforced, eventually, held_to, quarter
 
 pytestmark = pytest.mark.programs
 
-GIB = 2**30
+by_both_protocols = pytest.mark.parametrize("bench", [2, 3], indirect=True)
 
 
 @pytest.fixture
-def bench() -> Iterator[MpsBench]:
+def bench(request: pytest.FixtureRequest) -> Iterator[MpsBench]:
     # pytest's own folders are too deep for a Unix socket below them.
     with tempfile.TemporaryDirectory(prefix="mps-") as folder:
-        made = MpsBench(Path(folder))
+        made = MpsBench(Path(folder), getattr(request, "param", 2))
         yield made
         made.stop()
-
-
-def quarter(device: str) -> MpsDaemonSpec:
-    return MpsDaemonSpec(device=device, thread_percentage=25, memory_limit=20 * GIB)
 
 
 def test_a_daemon_serves_its_device_with_its_limits(bench: MpsBench) -> None:
@@ -49,9 +46,10 @@ def test_a_daemon_serves_its_device_with_its_limits(bench: MpsBench) -> None:
     assert bench.client.list() == (status,)
 
 
+@by_both_protocols
 def test_clients_are_held_to_the_limits_and_listed(bench: MpsBench) -> None:
     bench.start()
-    pipe = bench.client.ensure(quarter(bench.device)).pipe_directory
+    pipe = bench.client.ensure(quarter(bench.device)).pipe_of(QUARTER.name)
     with bench.cuda("20G", CUDA_MPS_PIPE_DIRECTORY=pipe) as fits, bench.cuda("21G", CUDA_MPS_PIPE_DIRECTORY=pipe) as no:
         assert (fits["via"], fits["result"], fits["device"]) == ("mps", "CUDA_SUCCESS", bench.device)
         assert no["result"] == "CUDA_ERROR_OUT_OF_MEMORY"
@@ -59,6 +57,7 @@ def test_clients_are_held_to_the_limits_and_listed(bench: MpsBench) -> None:
         assert fits["pid"] in status.clients
 
 
+@by_both_protocols
 def test_an_exclusive_card_is_closed_to_others_before_the_first_client_comes(bench: MpsBench) -> None:
     bench.start()
     exclusive = replace(bench.state.read().gpus[0], compute_mode=ComputeMode.EXCLUSIVE_PROCESS)
@@ -69,6 +68,7 @@ def test_an_exclusive_card_is_closed_to_others_before_the_first_client_comes(ben
         assert (outsider["via"], outsider["result"]) == ("direct", "CUDA_ERROR_DEVICE_UNAVAILABLE")
 
 
+@by_both_protocols
 def test_ensure_again_changes_nothing(bench: MpsBench) -> None:
     bench.start()
     first = bench.client.ensure(quarter(bench.device))
@@ -80,7 +80,7 @@ def test_ensure_again_changes_nothing(bench: MpsBench) -> None:
 def test_new_limits_reach_a_server_that_runs(bench: MpsBench) -> None:
     """A server takes the defaults at its start; a larger share that comes later must not be held to the smaller one."""
     bench.start()
-    pipe = bench.client.ensure(quarter(bench.device)).pipe_directory
+    pipe = bench.client.ensure(quarter(bench.device)).pipe_of(QUARTER.name)
     with bench.cuda("1G", CUDA_MPS_PIPE_DIRECTORY=pipe):
         bench.client.ensure(MpsDaemonSpec(device=bench.device, thread_percentage=50, memory_limit=40 * GIB))
         with bench.cuda("39G", CUDA_MPS_PIPE_DIRECTORY=pipe) as later:
@@ -94,16 +94,18 @@ def test_limits_can_be_lifted(bench: MpsBench) -> None:
     assert (status.thread_percentage, status.memory_limit) == (100.0, None)
 
 
+@by_both_protocols
 def test_each_device_has_a_daemon_of_its_own(bench: MpsBench) -> None:
     bench.start()
     one = bench.client.ensure(quarter(bench.device))
-    other = bench.client.ensure(MpsDaemonSpec(device=bench.other_device, thread_percentage=50))
+    other = bench.client.ensure(quarter(bench.other_device))
     assert one.pipe_directory != other.pipe_directory
     assert sorted(d.devices for d in bench.daemons()) == sorted([(bench.device,), (bench.other_device,)])
     bench.client.remove(bench.device)
     assert [d.devices for d in bench.daemons()] == [(bench.other_device,)]
 
 
+@by_both_protocols
 def test_remove_leaves_nothing_and_may_be_repeated(bench: MpsBench) -> None:
     bench.start()
     pipe = Path(bench.client.ensure(quarter(bench.device)).pipe_directory)
@@ -118,13 +120,14 @@ def test_a_limit_that_the_daemon_did_not_take_is_noticed(bench: MpsBench) -> Non
     """A daemon takes the name of a device that it does not serve without a word."""
     bench.start()
     pipe = Path(bench.client.ensure(quarter(bench.device)).pipe_directory)
-    control = Control(find_control_program(bench.tree.driver), Doors(pipe, None), bench.other_device)
+    control = ClassicControl(find_control_program(bench.tree.driver), Doors(pipe, None), bench.other_device)
     with pytest.raises(
         MpsError, match=r"asked for 25.0 % and a memory limit of 20480 MiB, it says 25.0 % and no memory"
     ):
         control.apply(quarter(bench.other_device))
 
 
+@by_both_protocols
 def test_a_daemon_has_a_dev_shm_of_its_own(bench: MpsBench) -> None:
     bench.start()
     status = bench.client.ensure(quarter(bench.device))
@@ -149,20 +152,30 @@ def test_a_second_supervisor_goes_away(bench: MpsBench) -> None:
     assert bench.answers()
 
 
+def enforced_again(daemons: tuple[MpsDaemon, ...]) -> tuple[float | None, int | None] | None:
+    """None until a server has a share's limits."""
+    try:
+        return enforced(daemons[0])
+    except (ValueError, IndexError):
+        return None
+
+
+@by_both_protocols
 def test_a_daemon_that_dies_comes_back_with_its_limits(bench: MpsBench) -> None:
     bench.start()
     bench.client.ensure(quarter(bench.device))
     (before,) = bench.daemons()
     os.kill(before.pid, signal.SIGKILL)
     eventually(lambda: any(d.pid != before.pid for d in bench.daemons()), "another daemon runs")
-    eventually(lambda: bench.daemons()[0].default_memory_limits == {bench.device: 20 * GIB}, "its limits are back")
+    eventually(lambda: enforced_again(bench.daemons()) == (25.0, 20 * GIB), "its limits are back")
     (status,) = bench.client.list()
-    assert (status.thread_percentage, status.memory_limit) == (25.0, 20 * GIB)
+    assert held_to(status) == (25.0, 20 * GIB)
 
 
+@by_both_protocols
 def test_a_killed_supervisor_leaves_clients_alone_and_the_next_takes_over(bench: MpsBench) -> None:
     supervisor = bench.start()
-    pipe = bench.client.ensure(quarter(bench.device)).pipe_directory
+    pipe = bench.client.ensure(quarter(bench.device)).pipe_of(QUARTER.name)
     (before,) = bench.daemons()
     with bench.cuda("10G", CUDA_MPS_PIPE_DIRECTORY=pipe) as client:
         supervisor.kill()
@@ -175,6 +188,7 @@ def test_a_killed_supervisor_leaves_clients_alone_and_the_next_takes_over(bench:
     assert bench.daemons() == ()
 
 
+@by_both_protocols
 def test_a_daemon_that_died_meanwhile_is_started_anew(bench: MpsBench) -> None:
     supervisor = bench.start()
     bench.client.ensure(quarter(bench.device))
@@ -184,7 +198,7 @@ def test_a_daemon_that_died_meanwhile_is_started_anew(bench: MpsBench) -> None:
     os.kill(before.pid, signal.SIGKILL)
     bench.start()
     (status,) = bench.client.list()
-    assert (status.thread_percentage, status.memory_limit) == (25.0, 20 * GIB)
+    assert held_to(status) == (25.0, 20 * GIB)
     assert bench.daemons()[0].pid != before.pid
 
 
@@ -217,6 +231,7 @@ def test_records_of_another_boot_are_cleared(bench: MpsBench) -> None:
     assert not record.parent.exists()
 
 
+@by_both_protocols
 def test_sigterm_stops_the_daemons_and_the_next_supervisor_brings_them_back(bench: MpsBench) -> None:
     supervisor = bench.start()
     bench.client.ensure(quarter(bench.device))
@@ -225,7 +240,7 @@ def test_sigterm_stops_the_daemons_and_the_next_supervisor_brings_them_back(benc
     assert bench.daemons() == ()
     bench.start()
     (status,) = bench.client.list()
-    assert (status.device, status.memory_limit) == (bench.device, 20 * GIB)
+    assert (status.device, held_to(status)) == (bench.device, (25.0, 20 * GIB))
 
 
 def test_nonsense_is_answered_and_harms_nobody(bench: MpsBench) -> None:

@@ -14,26 +14,22 @@ from dra.names import ClaimUID
 from nodedriver.marks import mark
 from nodedriver.mpsd.backoff import Backoff
 from nodedriver.mpsd.board import Board
-from nodedriver.mpsd.control import Control, Doors, find_control_program
+from nodedriver.mpsd.classic import ClassicControl
+from nodedriver.mpsd.control import Doors, find_control_program
 from nodedriver.ports import MpsDaemonSpec, MpsReport, MpsReports, MpsState
 from tests.nodedriver.machine import short_folder
-from tests.nodedriver.mps import MpsBench, eventually
+from tests.nodedriver.mps import GIB, QUARTER, A, B, MpsBench, enforced, eventually, quarter
 
-GIB = 2**30
-A, B = ClaimUID("aaaaaaaa-0000-4000-8000-000000000000"), ClaimUID("bbbbbbbb-0000-4000-8000-000000000000")
+by_both_protocols = pytest.mark.parametrize("bench", [2, 3], indirect=True)
 
 
 @pytest.fixture
-def bench() -> Iterator[MpsBench]:
+def bench(request: pytest.FixtureRequest) -> Iterator[MpsBench]:
     with short_folder() as folder:
-        made = MpsBench(folder)
+        made = MpsBench(folder, getattr(request, "param", 2))
         made.start()
         yield made
         made.stop()
-
-
-def quarter(device: str) -> MpsDaemonSpec:
-    return MpsDaemonSpec(device=device, thread_percentage=25, memory_limit=20 * GIB)
 
 
 def marked(uid: ClaimUID) -> dict[str, str]:
@@ -59,18 +55,28 @@ def await_state(bench: MpsBench, state: MpsState) -> MpsReport:
     return known.daemons[0]
 
 
+def put_in_place(program: Path, content: str) -> None:
+    """A program in the place of another, which may be run at this moment."""
+    new = program.with_suffix(".new")
+    new.write_text(content)
+    new.chmod(0o755)
+    new.replace(program)
+
+
 @pytest.mark.programs
 class TestDaemons:
+    @by_both_protocols
     def test_reports_follow_what_is_asked_for(self, bench: MpsBench) -> None:
         nothing = bench.client.watch(0, 30)
         assert nothing.daemons == ()
         assert bench.client.watch(nothing.revision, 0.05) == nothing
         bench.client.ensure(quarter(bench.device))
-        assert states_after(bench, nothing) == [MpsReport(device=bench.device)]
+        assert states_after(bench, nothing) == [MpsReport(device=bench.device, protocol=bench.protocol)]
         known = bench.client.watch(0, 30)
         bench.client.remove(bench.device)
         assert states_after(bench, known) == []
 
+    @by_both_protocols
     def test_a_server_that_dies_is_replaced_with_its_limits_before_a_client_comes(self, bench: MpsBench) -> None:
         bench.client.ensure(quarter(bench.device))
         (before,) = bench.daemons()
@@ -81,26 +87,27 @@ class TestDaemons:
         await_state(bench, MpsState.READY)
         (after,) = bench.daemons()
         assert after.pid == before.pid
-        (server,) = after.servers
-        assert server.pid != before.servers[0].pid
-        assert (server.active_thread_percentage, server.memory_limits) == (25.0, {bench.device: 20 * GIB})
+        assert after.servers[0].pid != before.servers[0].pid
+        assert enforced(after) == (25.0, 20 * GIB)
 
+    @by_both_protocols
     def test_a_daemon_that_can_not_be_started_again_says_why_until_it_can(self, bench: MpsBench) -> None:
         bench.client.ensure(quarter(bench.device))
         program = bench.tree.driver / "usr/bin/nvidia-cuda-mps-control"
         content = program.read_text()
-        program.write_text("#!/bin/sh\necho no such luck\nexit 3\n")
+        put_in_place(program, "#!/bin/sh\necho no such luck\nexit 3\n")
         os.kill(bench.daemons()[0].pid, signal.SIGKILL)
         reason = f"the MPS daemon of {bench.device} ended at once: "
         eventually(lambda: bench.client.watch(0, 30).daemons[0].reason.startswith(reason), "the reason")
         assert "no such luck" in bench.client.watch(0, 30).daemons[0].reason
         assert bench.client.list() == ()
-        program.write_text(content)
+        put_in_place(program, content)
         await_state(bench, MpsState.READY)
-        assert bench.daemons()[0].default_memory_limits == {bench.device: 20 * GIB}
+        assert enforced(bench.daemons()[0]) == (25.0, 20 * GIB)
 
+    @by_both_protocols
     def test_a_server_at_fault_is_reported_and_its_recovery_too(self, bench: MpsBench) -> None:
-        pipe = bench.client.ensure(quarter(bench.device)).pipe_directory
+        pipe = bench.client.ensure(quarter(bench.device)).pipe_of(QUARTER.name)
         with bench.cuda("1G", CUDA_MPS_PIPE_DIRECTORY=pipe):
             bench.state.fail_mps_servers(bench.device)
             assert "fatal fault" in await_state(bench, MpsState.FAULT).reason
@@ -110,7 +117,7 @@ class TestDaemons:
     def test_limits_that_somebody_changed_are_set_again(self, bench: MpsBench) -> None:
         pipe = bench.client.ensure(quarter(bench.device)).pipe_directory
         known = bench.client.watch(0, 30)
-        control = Control(find_control_program(bench.tree.driver), Doors(Path(pipe), None), bench.device)
+        control = ClassicControl(find_control_program(bench.tree.driver), Doors(Path(pipe), None), bench.device)
         control.apply(MpsDaemonSpec(device=bench.device))
         (report,) = states_after(bench, known)
         assert report.reason == "somebody else changed its limits"

@@ -18,7 +18,7 @@ from nodedriver.health.xids import Severity
 from nodedriver.holding import Checkpoint, ClaimState, PreparedClaim, PreparedDevice
 from nodedriver.mpsd.board import Board
 from nodedriver.mpswatch import MpsWatch, faults_of
-from nodedriver.ports import MpsReport, MpsState
+from nodedriver.ports import MpsError, MpsReport, MpsReports, MpsState
 from tests.nodedriver.claims import DRIVER, allocated, given
 from tests.nodedriver.machine import wait_until
 from tests.nodedriver.node import SLICES, DriverNode
@@ -92,6 +92,22 @@ def test_only_the_claims_of_daemons_that_changed_are_told(tmp_path: Path) -> Non
     assert watch.report("MIG-1") == FAULT
     assert [taint.value for taint in health.taints(CARD, AT_4)] == ["fault"]
     assert health.taints(CARD, AT_0) == ()
+
+
+def test_a_daemon_keeps_its_protocol_while_nobody_tells_of_it(tmp_path: Path) -> None:
+    answers = [MpsReports(revision=1, daemons=(MpsReport(device="GPU-1", protocol=3),))]
+
+    def ask(_revision: int, _seconds: float) -> MpsReports:
+        if answers:
+            return answers.pop()
+        raise MpsError("the MPS supervisor did not answer")
+
+    watch = MpsWatch(ask, lambda: Checkpoint(boot_id="b"), Health(DRIVER, Policy(), tmp_path / "health.json", "b"))
+    assert watch.protocol("GPU-1") == 2
+    watch.look(0)
+    with pytest.raises(MpsError):
+        watch.look(0)
+    assert (watch.protocol("GPU-1"), watch.protocol("MIG-1")) == (3, 2)
 
 
 @pytest.mark.programs

@@ -15,8 +15,9 @@ from dra.names import ClaimRef, ClaimUID
 from nodedriver.driver import Prepared
 from nodedriver.holding import PreparedDevice, limits_of, sharers
 from nodedriver.mps import MpsClient
+from nodedriver.mpsd.namespaces import namespace_of
 from nodedriver.sharing import EnforcedBy, enforced_by
-from simulator.silicon.hardware import MpsServer
+from simulator.silicon.hardware import MpsDaemon
 from tests.nodedriver.claims import allocated, given
 from tests.nodedriver.machine import Machine
 from tests.nodedriver.mps import cuda
@@ -28,6 +29,7 @@ DEVICES = ("gpu-0", "gpu-1-mig-3g40gb-4")
 SHARES = (10, 25, 25, 50)
 SEEDS = range(12) if os.environ.get("PORTICO_FULL") else range(1)
 STEPS = 14
+by_both_protocols = pytest.mark.parametrize("supervised", [2, 3], indirect=True)
 
 
 @dataclass
@@ -60,33 +62,34 @@ class Walk:
         now = {}
         for claim in claims.values():
             (device,) = claim.devices
-            now[claim.uid] = enforced_by(device.mps, limits_of(sharers(device, claims.values())))
-            assert (now[claim.uid] is EnforcedBy.SERVER) == holds(self.server_of(device), device), (claim, now)
+            shares, protocol = limits_of(sharers(device, claims.values())), self.daemon_of(device).protocol
+            now[claim.uid] = enforced_by(device.mps, shares, protocol)
+            assert (now[claim.uid] is EnforcedBy.SERVER) == holds(self.daemon_of(device), device), (claim, now)
         changed = {uid for uid, who in now.items() if self.enforced.get(uid) is not who}
         assert changed <= set(self.machine.wished)
         self.machine.wished.clear()
         self.enforced = now
         assert len(self.machine.daemons()) == len({device for device, _, _ in self.held.values()})
 
-    def server_of(self, device: PreparedDevice) -> MpsServer:
+    def daemon_of(self, device: PreparedDevice) -> MpsDaemon:
         (daemon,) = [each for each in self.machine.state.read().mps_daemons if each.devices == (device.uuid,)]
-        (server,) = daemon.servers
-        return server
+        return daemon
 
 
-def holds(server: MpsServer, device: PreparedDevice) -> bool:
-    """Whether this server holds a client to the share's limits, whatever the client's environment."""
+def holds(daemon: MpsDaemon, device: PreparedDevice) -> bool:
+    """Whether its server holds a client to the share's limits, whatever the client's environment."""
     assert device.mps
     assert device.mps.thread_percentage
     assert device.mps.memory_limit
-    memory = server.memory_limits.get(device.uuid)
-    return (
-        server.active_thread_percentage <= device.mps.thread_percentage
-        and memory is not None
-        and memory <= device.mps.memory_limit
-    )
+    (server,) = daemon.servers
+    percentage, memory = server.active_thread_percentage, server.memory_limits.get(device.uuid)
+    if daemon.protocol == 3:
+        (own,) = [each for each in server.namespaces if each.name == namespace_of(device.cdi_device_id)]
+        percentage, memory = own.active_thread_percentage or 100.0, own.memory_limit
+    return percentage <= device.mps.thread_percentage and memory is not None and memory <= device.mps.memory_limit
 
 
+@by_both_protocols
 @pytest.mark.parametrize("seed", SEEDS)
 def test_who_enforces_a_share_is_true_as_neighbours_come_and_go(supervised: Machine, seed: int) -> None:
     walk, choose = Walk(supervised), random.Random(seed)
@@ -95,6 +98,7 @@ def test_who_enforces_a_share_is_true_as_neighbours_come_and_go(supervised: Mach
         walk.check()
 
 
+@by_both_protocols
 @pytest.mark.parametrize("device", DEVICES)
 def test_the_clients_of_a_share_end_with_it_and_others_live_on(supervised: Machine, device: str) -> None:
     claims = [allocated(given(device, 50), name=name, uid=uid) for name, uid in (("a", A), ("b", B))]
@@ -102,12 +106,14 @@ def test_the_clients_of_a_share_end_with_it_and_others_live_on(supervised: Machi
     for ref in refs:
         assert isinstance(supervised.driver.prepare(ref), Prepared)
     client = MpsClient(supervised.plugin_dir / "mps/mpsd.sock")
-    pipe = client.list()[0].pipe_directory
 
     def environment(uid: str) -> dict[str, str]:
+        """Of a process in the claim's container, as seen from outside."""
         spec = supervised.specs()[uid]
-        entries = [*spec["containerEdits"]["env"], *spec["devices"][0]["containerEdits"]["env"]]
-        return dict(entry.split("=", 1) for entry in entries) | {"CUDA_MPS_PIPE_DIRECTORY": pipe}
+        edits = spec["devices"][0]["containerEdits"]
+        mounts = {mount["containerPath"]: mount["hostPath"] for mount in edits["mounts"]}
+        entries = dict(entry.split("=", 1) for entry in (*spec["containerEdits"]["env"], *edits["env"]))
+        return entries | {"CUDA_MPS_PIPE_DIRECTORY": mounts[entries["CUDA_MPS_PIPE_DIRECTORY"]]}
 
     with cuda(supervised.tree, "1G", **environment(A)) as of_a, cuda(supervised.tree, "1G", **environment(B)) as of_b:
         assert sorted(client.list()[0].clients) == sorted([of_a["pid"], of_b["pid"]])

@@ -2,8 +2,9 @@
 
 import pytest
 
+from dra.names import ClaimUID
 from nodedriver.gpuconfig import MpsLimits
-from nodedriver.ports import MpsDaemonSpec
+from nodedriver.ports import MpsDaemonSpec, MpsShare
 from nodedriver.sharing import EnforcedBy, daemon_spec, enforced_by
 
 QUARTER = MpsLimits(thread_percentage=25, memory_limit=20_000)
@@ -39,10 +40,19 @@ ENFORCED = {
 @pytest.mark.parametrize(("shares", "defaults"), SPECS.values(), ids=SPECS)
 def test_daemon_defaults(shares: list[MpsLimits], defaults: tuple[int | None, int | None]) -> None:
     threads, memory = defaults
-    expected = MpsDaemonSpec(device="GPU-1", thread_percentage=threads, memory_limit=memory)
-    assert daemon_spec("GPU-1", shares) == expected
+    named = tuple(MpsShare(claim=ClaimUID(f"{n}"), name=f"share-{n}", limits=each) for n, each in enumerate(shares))
+    expected = MpsDaemonSpec(device="GPU-1", thread_percentage=threads, memory_limit=memory, shares=named)
+    assert daemon_spec("GPU-1", named) == expected
 
 
 @pytest.mark.parametrize(("share", "shares", "who"), ENFORCED.values(), ids=ENFORCED)
 def test_enforced_by(share: MpsLimits | None, shares: list[MpsLimits], who: EnforcedBy) -> None:
     assert enforced_by(share, shares) is who
+
+
+@pytest.mark.parametrize(("share", "shares", "who"), ENFORCED.values(), ids=ENFORCED)
+def test_with_namespaces_the_server_enforces_whatever_the_neighbours(
+    share: MpsLimits | None, shares: list[MpsLimits], who: EnforcedBy
+) -> None:
+    expected = EnforcedBy.NONE if who is EnforcedBy.NONE else EnforcedBy.SERVER
+    assert enforced_by(share, shares, protocol=3) is expected

@@ -10,6 +10,7 @@ from nodedriver.cardmodes import CardMode
 from nodedriver.facts import ComputeMode, DeviceType, MigPlacement, PciAddress
 from nodedriver.gpuconfig import Interval, MpsLimits
 from nodedriver.holding import ClaimState, PreparedClaim, PreparedDevice
+from nodedriver.ports import MpsShare
 from nodedriver.steps import (
     EndClients,
     EnterMode,
@@ -32,10 +33,14 @@ from nodedriver.vfioconfig import VfioConfig
 CARD, OTHER = PciAddress("0000:17:00.0"), PciAddress("0000:2a:00.0")
 AT_4 = MigPlacement(9, 4, 4)
 QUARTER, HALF = MpsLimits(thread_percentage=25), MpsLimits(thread_percentage=50)
+OF_A = MpsShare(claim=ClaimUID("a"), name="share", limits=QUARTER)
+OF_B = MpsShare(claim=ClaimUID("b"), name="share", limits=HALF)
 
 
 def device(**fields: Any) -> PreparedDevice:
-    return replace(PreparedDevice(device_request="gpu", pool="node-1", device="gpu-0", gpu=CARD), **fields)
+    return replace(
+        PreparedDevice(device_request="gpu", pool="node-1", device="gpu-0", gpu=CARD, cdi_device_id="share"), **fields
+    )
 
 
 def claim(*devices: PreparedDevice, uid: str = "a") -> PreparedClaim:
@@ -65,7 +70,7 @@ FORWARD: dict[str, tuple[PreparedClaim, tuple[PreparedClaim, ...], list[Step]]] 
         [
             EnterMode(CARD, CardMode.WHOLE),
             SetComputeMode(CARD, ComputeMode.EXCLUSIVE_PROCESS),
-            RunDaemon(0, (QUARTER, HALF)),
+            RunDaemon(0, (OF_A, OF_B)),
             WriteSpec(),
         ],
     ),
@@ -76,7 +81,7 @@ FORWARD: dict[str, tuple[PreparedClaim, tuple[PreparedClaim, ...], list[Step]]] 
             EnterMode(OTHER, CardMode.WHOLE),
             EnterMode(CARD, CardMode.MIG),
             MakeInstance(1, CARD, AT_4),
-            RunDaemon(1, (QUARTER,)),
+            RunDaemon(1, (OF_A,)),
             WriteSpec(),
         ],
     ),
@@ -102,7 +107,7 @@ BACK: dict[str, tuple[PreparedClaim, tuple[PreparedClaim, ...], list[Step]]] = {
     "a share of several": (
         claim(SHARE),
         (claim(replace(SHARE, share=50, mps=HALF), uid="b"),),
-        [EndClients("GPU-1"), RunDaemon(0, (HALF,)), RemoveSpec()],
+        [EndClients("GPU-1"), RunDaemon(0, (OF_B,)), RemoveSpec()],
     ),
     "share of a MIG instance that was never made": (
         claim(replace(SHARED_PART, uuid="")),

@@ -337,6 +337,7 @@ def told(claim: PreparedClaim, walk: Walk) -> list[JsonObject]:
         checkpoint=walk.machine.prepared.read(),
         ailing=lambda _gpu, _placement: (),
         seen=lambda _uid, _device: None,
+        protocol=lambda _uuid: 2,
         now="2026-01-01T00:00:00Z",
     )
     return [status.data or {} for status in statuses_of(claim, (), around)]

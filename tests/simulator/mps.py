@@ -85,10 +85,10 @@ class Mps(AbstractContextManager["Mps"]):
         assert isinstance(output, str)
         return output
 
-    def run_command(self, line: str) -> subprocess.CompletedProcess[str]:
-        """A control command as people give it: on the program's stdin."""
+    def run_command(self, line: str, *words: str) -> subprocess.CompletedProcess[str]:
+        """A control command as people give it: on the program's stdin or, by protocol 3, in words."""
         return subprocess.run(
-            [self._control()],
+            [self._control(), *words],
             input=f"{line}\n",
             env=self.environment,
             capture_output=True,
