@@ -1,8 +1,9 @@
 """What both schedulers promise of devices that are made ready after they were allocated (KEP-5007).
 
-The real one looks at the conditions every 5 s. That it gives up after 600 s is too long for a test of it.
+The real one looks at the conditions every 5 s. It gives up after 600 s; another, told to do so after 15, runs beside.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -27,9 +28,13 @@ SECONDS = 90.0  # its poll of 5 s, its back-off before it tries again, and a slo
 
 
 class Scheduling(Protocol):
-    """An API server with its scheduler, and two nodes that run nothing."""
+    """An API server with its scheduler, of that name, and two nodes that run nothing."""
 
     door: Door
+    scheduler: str
+
+    def pass_timeout(self) -> None:
+        """Let the time go by in which devices have to be ready."""
 
     def settle[T](self, look: Callable[[], T | None], what: str) -> T:
         """What `look` finds, once the scheduler did its part; fail where it finds nothing."""
@@ -41,6 +46,11 @@ class Simulated:
 
     cluster: clusters.Cluster
     door: SimulatorDoor
+    scheduler: str = "default-scheduler"
+
+    def pass_timeout(self) -> None:
+        self.cluster.settle()
+        self.cluster.clock.pass_seconds(600)
 
     def settle[T](self, look: Callable[[], T | None], what: str) -> T:
         self.cluster.settle()
@@ -54,6 +64,10 @@ class Real:
     """A real one on hollow nodes."""
 
     door: ClusterDoor
+    scheduler: str = "default-scheduler"
+
+    def pass_timeout(self) -> None:
+        """Whoever waits for what comes after it waits long enough."""
 
     def settle[T](self, look: Callable[[], T | None], what: str) -> T:
         return wait_until(look, what, SECONDS)
@@ -74,10 +88,37 @@ def real(cluster_door: ClusterDoor, hollow_nodes: HollowNodes, cluster: Cluster)
     cluster_door.send("DELETE", f"{DRA}/deviceclasses/late")
 
 
+@pytest.fixture
+def impatient(real: Real, cluster: Cluster) -> Iterator[Real]:
+    """A scheduler beside the cluster's own that gives up early."""
+    arguments = [{"name": "DynamicResources", "args": {"bindingTimeout": "15s"}}]
+    content = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
+        "clientConnection": {"kubeconfig": str(cluster.kubeconfig("system:kube-scheduler"))},
+        "leaderElection": {"leaderElect": False},
+        "profiles": [{"schedulerName": "impatient", "pluginConfig": arguments}],
+    }  # fmt: skip
+    config = cluster.folder / "impatient.json"
+    config.write_text(json.dumps(content))
+    command = [cluster.programs / "kube-scheduler", f"--config={config}", "--secure-port=0"]
+    program = cluster.processes.start("kube-scheduler-impatient", command)
+    yield Real(real.door, "impatient")
+    program.stop(grace=2.0)
+
+
 @pytest.fixture(params=["simulated", pytest.param("real", marks=pytest.mark.cluster)])
 def waits(request: pytest.FixtureRequest) -> Scheduling:
     """A pod `p` that waits for the device of the first or the second node."""
-    made: Scheduling = request.getfixturevalue(request.param)
+    return started(request.getfixturevalue(request.param))
+
+
+@pytest.fixture(params=["simulated", pytest.param("impatient", marks=pytest.mark.cluster)])
+def waits_in_vain(request: pytest.FixtureRequest) -> Scheduling:
+    """The same, with a scheduler that a test can wait for."""
+    return started(request.getfixturevalue(request.param))
+
+
+def started(made: Scheduling) -> Scheduling:
     base = {"apiVersion": "resource.k8s.io/v1", "metadata": {"name": "late"}}
     for name in NODES:
         made.door.send("POST", f"{DRA}/resourceslices", slice_of(name, LATE))
@@ -89,7 +130,7 @@ def waits(request: pytest.FixtureRequest) -> Scheduling:
     made.door.send("POST", f"{DRA}/namespaces/{made.door.namespace}/resourceclaimtemplates", template)
     make_account(made.door)
     entry = {"name": "gpu", "resourceClaimTemplateName": "late"}
-    body = pod(schedulerName="default-scheduler", resourceClaims=[entry])
+    body = pod(schedulerName=made.scheduler, resourceClaims=[entry])
     assert made.door.send("POST", pods(made.door), body).code == 201
     return made
 
@@ -127,6 +168,13 @@ def pending_on(waits: Scheduling, nodes: str) -> str:
     """The node that the scheduler waits for."""
     words = f"waiting for binding conditions for device on node ({nodes})"
     return heard(waits, "BindingConditionsPending", words)[1]
+
+
+def taint(waits: Scheduling, node: str) -> None:
+    """Keep new claims off the node's device."""
+    merge = {"Content-Type": "application/merge-patch+json"}
+    tainted = {"spec": {"devices": [TAINTED]}}
+    assert waits.door.send("PATCH", f"{DRA}/resourceslices/{node}", tainted, merge).code == 200
 
 
 def say(waits: Scheduling, **conditions: str) -> None:
@@ -167,9 +215,7 @@ def test_a_pod_is_bound_once_its_device_is_ready(waits: Scheduling) -> None:
 def test_a_device_that_fails_is_given_up_for_another(waits: Scheduling) -> None:
     node = pending_on(waits, "|".join(NODES))
     other = next(name for name in NODES if name != node)
-    merge = {"Content-Type": "application/merge-patch+json"}
-    tainted = {"spec": {"devices": [TAINTED]}}
-    assert waits.door.send("PATCH", f"{DRA}/resourceslices/{node}", tainted, merge).code == 200
+    taint(waits, node)
     name = claim_of(waits)["metadata"]["name"]
     say(waits, failed="True", ready="False")
 
@@ -185,3 +231,20 @@ def test_a_device_that_fails_is_given_up_for_another(waits: Scheduling) -> None:
 
     say(waits, ready="True")
     waits.settle(lambda: present(waits)["spec"].get("nodeName") == other, f"the pod on {other}")
+
+
+def test_a_device_that_is_not_ready_in_time_is_given_up(waits_in_vain: Scheduling) -> None:
+    """Both times end together: that of the pod's wait, which is told where it is seen first, and that of the claim."""
+    node = pending_on(waits_in_vain, "|".join(NODES))
+    uid = claim_of(waits_in_vain)["metadata"]["uid"]
+    taint(waits_in_vain, node)
+    waits_in_vain.pass_timeout()
+    name = claim_of(waits_in_vain)["metadata"]["name"]
+    why = f"device binding timeout: (context deadline exceeded|claim={name})"
+    heard(waits_in_vain, "FailedScheduling", f'running PreBind plugin "DynamicResources": {why}')
+    heard(
+        waits_in_vain, "FailedScheduling", r"0/\d+ nodes are available: .* deallocation of ResourceClaim completed, .*"
+    )
+    other = next(name for name in NODES if name != node)
+    assert pending_on(waits_in_vain, other) == other
+    assert claim_of(waits_in_vain)["metadata"]["uid"] == uid
