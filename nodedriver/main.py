@@ -37,6 +37,7 @@ from nodedriver.health.ailments import Policy
 from nodedriver.health.monitor import Health, Monitor
 from nodedriver.health.report import DeviceHealth, health_of, unwatched
 from nodedriver.holding import PreparedDevice, held_devices
+from nodedriver.httpdoor import listening
 from nodedriver.inventory import (
     EVERY_FEATURE,
     DeviceRecord,
@@ -57,8 +58,7 @@ from nodedriver.metadatafiles import MetadataFiles
 from nodedriver.mps import MpsClient
 from nodedriver.mpswatch import MpsWatch
 from nodedriver.nvml import Nvml
-from nodedriver.observing.door import listening
-from nodedriver.observing.pages import Watched
+from nodedriver.observing import Watched
 from nodedriver.physicalgpus import PhysicalGpus, Sources
 from nodedriver.placements import Placements
 from nodedriver.plan import PlanRules

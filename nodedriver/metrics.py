@@ -1,4 +1,4 @@
-"""What Prometheus is told: counts of the kubelet's requests, and what is prepared and published, as text.
+"""What Prometheus is told: counts of the kubelet's requests, and what is prepared and published.
 
 Opens no door and reads no file: `Requests` is told of each request, the rest is made from values at each scrape.
 """
@@ -11,49 +11,17 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 from dra.slices import SliceContent
+from nodedriver.exposition import Family, Labels, Sample
 from nodedriver.holding import PreparedClaim
 
 PREPARE: Final = "NodePrepareResources"
 UNPREPARE: Final = "NodeUnprepareResources"
-CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 # Seconds. From 0.05 on those of NVIDIA's driver, so that quantiles of both can be set side by side.
 BUCKETS: Final = tuple(0.00625 * 2**n for n in range(12))
 _ERRORS: Final = {PREPARE: "node_prepare_errors_total", UNPREPARE: "node_unprepare_errors_total"}
-
-type Labels = Mapping[str, str]
-type Sample = tuple[str, Labels, float]  # what follows the family's name ("_sum"), labels, value
-
-
-@dataclass(frozen=True, slots=True)
-class Family:
-    """One metric with its samples. `name` stands without the prefix that all of ours have."""
-
-    name: str
-    kind: Literal["counter", "gauge", "histogram"]
-    help: str
-    samples: tuple[Sample, ...]
-
-
-def text(families: Iterable[Family]) -> bytes:
-    """Prometheus's text format, version 0.0.4 ("Exposition formats")."""
-    return "".join(line + "\n" for family in families for line in _lines(family)).encode()
-
-
-def _lines(family: Family) -> Iterator[str]:
-    name = f"portico_dra_{family.name}"
-    yield f"# HELP {name} {family.help}"
-    yield f"# TYPE {name} {family.kind}"
-    for suffix, labels, value in family.samples:
-        pairs = ",".join(f'{key}="{_escaped(label)}"' for key, label in labels.items())
-        yield f"{name}{suffix}{{{pairs}}} {value:.15g}"
-
-
-def _escaped(label: str) -> str:
-    return label.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
 class Requests:

@@ -12,16 +12,18 @@ import signal
 import socketserver
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import msgspec
 import structlog
 
 from nodedriver.config import Config, check_sockets
-from nodedriver.mps import EndClients, Ensure, List, MpsAnswer, MpsRequest, Remove, Watch
+from nodedriver.httpdoor import listening
+from nodedriver.mps import EndClients, Ensure, List, MpsAnswer, MpsClient, MpsRequest, Remove, Watch
 from nodedriver.mpsd.control import find_control_program, speaking
 from nodedriver.mpsd.namespaces import LONGEST_SOCKET
+from nodedriver.mpsd.pages import Pages
 from nodedriver.mpsd.record import places_of
 from nodedriver.mpsd.supervisor import Supervisor
 from nodedriver.ports import MpsError
@@ -45,12 +47,19 @@ def serve(config: Config) -> None:
     with _alone(config.mps_dir):
         supervisor = Supervisor(config.mps_dir, program)
         signals = _signals()
-        supervisor.resume()
-        with _answering(config.mps_socket, supervisor):
-            log.info("MPS supervisor started", socket=str(config.mps_socket))
-            os.read(signals, 1)
+        with _watched(config):
+            supervisor.resume()
+            with _answering(config.mps_socket, supervisor):
+                log.info("MPS supervisor started", socket=str(config.mps_socket))
+                os.read(signals, 1)
         supervisor.stop()
         log.info("MPS supervisor stopped")
+
+
+def _watched(config: Config) -> AbstractContextManager[None]:
+    client = MpsClient(config.mps_socket)
+    pages = Pages(driver_name=config.driver_name, node_name=config.node_name, client=client)
+    return listening(config.http_address, config.http_port, pages)
 
 
 def _signals() -> int:

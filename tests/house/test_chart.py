@@ -212,6 +212,18 @@ def test_the_driver_is_probed_and_scraped_at_its_port(all_on: list[dict[str, Any
     assert not {"ports", "startupProbe", "livenessProbe"} & set(quiet)
 
 
+def test_the_supervisor_is_asked_whether_it_is_ready_and_never_ended_by_a_probe(all_on: list[dict[str, Any]]) -> None:
+    template = named(all_on, "DaemonSet", "portico-mpsd")["spec"]["template"]
+    (container,) = template["spec"]["containers"]
+    assert environment(all_on, "DaemonSet", "portico-mpsd")["PORTICO_HTTP_PORT"] == "9999"
+    assert container["ports"] == [{"name": "http", "containerPort": 9999}]
+    assert container["readinessProbe"]["httpGet"] == {"path": "/healthz", "port": "http"}
+    assert not {"startupProbe", "livenessProbe"} & set(container)
+    assert template["metadata"]["annotations"] == {"prometheus.io/scrape": "true"}
+    (quiet,) = pod_spec(render({"nodeDriver": {"httpPort": 0}}), "DaemonSet", "portico-mpsd")["containers"]
+    assert not {"ports", "readinessProbe"} & set(quiet)
+
+
 def test_the_driver_makes_of_its_variables_the_folders_that_are_mounted(all_on: list[dict[str, Any]]) -> None:
     heard = {key: text for key, text in environment(all_on, "DaemonSet", "portico-driver").items() if text}
     config = load_config(argparse.Namespace(), {**heard, "NODE_NAME": "node-1"})

@@ -7,10 +7,11 @@ import pytest
 from dra.names import ClaimUID
 from dra.objects import Device, DeviceTaint
 from dra.slices import SliceContent
+from nodedriver.exposition import Family, text
 from nodedriver.facts import DeviceType, PciAddress
 from nodedriver.gpuconfig import MpsLimits
 from nodedriver.holding import ClaimState, PreparedClaim, PreparedDevice
-from nodedriver.metrics import BUCKETS, PREPARE, UNPREPARE, Family, Requests, of_prepared, of_published, text
+from nodedriver.metrics import BUCKETS, PREPARE, UNPREPARE, Requests, of_prepared, of_published
 from tests.nodedriver.claims import DRIVER
 
 NODE = {"node": "node-1", "driver": DRIVER}

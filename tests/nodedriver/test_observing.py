@@ -1,6 +1,8 @@
 """The HTTP pages of a running driver: metrics of what it did, and health that follows its sockets and checkpoint."""
 
 import json
+import os
+import signal
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -104,6 +106,30 @@ def test_health_needs_the_kubelet_the_sockets_and_the_checkpoint(watched: Driver
     assert get(port, "/debug") == (404, b"there are /metrics and /healthz\n")
     for line in node.log("driver").splitlines():
         json.loads(line)
+
+
+def test_the_supervisor_tells_how_its_daemons_are(driver_node: DriverNode, port: int) -> None:
+    node = driver_node
+    node.terminate("mpsd")
+    node.start("mpsd", "--http-port", str(port))
+    assert get(port, "/healthz") == (200, b"[+]socket ok\n")
+    named = f'portico_dra_mpsd_daemons{{node="{NODE}",driver="{DRIVER}",state="%s"}}'
+    assert values(get(port, "/metrics")[1]) == {named % "ready": 0, named % "fault": 0, named % "down": 0}
+
+    claim = node.allocate(allocated(given("gpu-0", 25), uid=A))
+    assert not node.prepare(claim)[A].error
+    assert values(get(port, "/metrics")[1])[named % "ready"] == 1
+    (node.tree.driver / "usr/bin/nvidia-cuda-mps-control").write_text("#!/bin/sh\nexit 3\n")
+    os.kill(node.state.read().mps_daemons[0].pid, signal.SIGKILL)
+    wait_until(lambda: values(get(port, "/metrics")[1])[named % "down"] == 1, "the daemon's end", 60)
+    assert get(port, "/healthz")[0] == 200
+
+    socket = node.plugin_dir / "mps" / "mpsd.sock"
+    socket.rename(socket.with_name("gone.sock"))
+    status, shown = get(port, "/healthz")
+    assert (status, shown.decode().startswith("[-]socket failed: ")) == (503, True)
+    assert get(port, "/metrics") == (200, b"")
+    socket.with_name("gone.sock").rename(socket)
 
 
 def test_a_port_that_is_taken_ends_the_start_with_a_sentence(watched: DriverNode, port: int) -> None:

@@ -1,6 +1,6 @@
 """The HTTP door: `/metrics` for Prometheus, `/healthz` for the kubelet's probes.
 
-Gives out numbers and states of the driver itself, no claim's name and no secret; takes nothing in.
+Of a program that says what is on them: numbers and states of itself, no claim's name and no secret. Takes nothing in.
 """
 
 from __future__ import annotations
@@ -11,14 +11,24 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Protocol
 
 import structlog
 
-from nodedriver.metrics import CONTENT_TYPE
-from nodedriver.observing.pages import Watched
+from nodedriver.exposition import CONTENT_TYPE
 
 _log = structlog.get_logger()
 _CLIENT_SECONDS = 10.0  # that a client may be silent
+
+
+class Watched(Protocol):
+    """The program as it is watched."""
+
+    def metrics(self) -> bytes:
+        """All metrics, in Prometheus's text format."""
+
+    def health(self) -> Mapping[str, str]:
+        """By check what is wrong, "" where nothing is."""
 
 
 @contextmanager
@@ -72,7 +82,7 @@ class _Handler(BaseHTTPRequestHandler):
         lines = [f"[-]{check} failed: {why}" if why else f"[+]{check} ok" for check, why in health.items()]
         failed = {check: why for check, why in health.items() if why}
         if failed:
-            _log.warning("driver is not healthy", **failed)
+            _log.warning("program is not healthy", **failed)
         self._answer(503 if failed else 200, "".join(f"{line}\n" for line in lines).encode())
 
     def _answer(self, status: int, body: bytes, content_type: str = "text/plain; charset=utf-8") -> None:

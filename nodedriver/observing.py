@@ -1,4 +1,4 @@
-"""What `/metrics` and `/healthz` say, gathered anew for each look. Changes nothing."""
+"""What `/metrics` and `/healthz` of the driver say, gathered anew for each look. Changes nothing."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import structlog
 from dra.slices import SliceContent
 from nodedriver import metrics
 from nodedriver.checkpoint import CheckpointError
+from nodedriver.exposition import text
 from nodedriver.prepared import PreparedClaims
 
 _log = structlog.get_logger()
@@ -34,7 +35,7 @@ class Watched:
             families += metrics.of_prepared(node, self.prepared.read().claims.values())
         except (CheckpointError, OSError) as error:
             _log.warning("metrics without the checkpoint's", error=str(error))
-        return metrics.text(families)
+        return text(families)
 
     def health(self) -> dict[str, str]:
         """By check what is wrong, "" where nothing is."""
