@@ -100,8 +100,8 @@ def impatient(real: Real, cluster: Cluster) -> Iterator[Real]:
     }  # fmt: skip
     config = cluster.folder / "impatient.json"
     config.write_text(json.dumps(content))
-    command = [cluster.programs / "kube-scheduler", f"--config={config}", "--secure-port=0"]
-    program = cluster.processes.start("kube-scheduler-impatient", command)
+    flags = [f"--config={config}", "--secure-port=0"]
+    program = cluster.processes.start("kube-scheduler-impatient", [cluster.programs / "kube-scheduler", *flags])
     yield Real(real.door, "impatient")
     program.stop(grace=2.0)
 
