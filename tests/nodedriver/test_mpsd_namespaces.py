@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from nodedriver.mpsd.namespaces import LONGEST_SOCKET, SERVER, namespace_of
@@ -192,6 +193,22 @@ def test_names_of_namespaces_are_short_and_tell_shares_apart() -> None:
     names = {namespace_of(f"gpu.portico.dev/gpu={uid}-gpu-0-r{number}") for uid in (A, B) for number in range(50)}
     assert len(names) == 100
     assert all(len(name) == 13 and name.isalnum() and name == name.lower() for name in names)
+
+
+def test_a_record_of_a_supervisor_before_protocol_3_is_one_of_protocol_2(bench: MpsBench) -> None:
+    bench.protocol = 2
+    supervisor = bench.start()
+    bench.client.ensure(spec(bench.device, QUARTER))
+    supervisor.kill()
+    supervisor.wait()
+    (path,) = bench.mps_dir.glob("*/daemon.json")
+    record = msgspec.json.decode(path.read_bytes())
+    del record["protocol"], record["spec"]["shares"]
+    path.write_bytes(msgspec.json.encode(record))
+    bench.protocol = 3
+    bench.start()
+    (status,) = bench.client.list()
+    assert (status.memory_limit, bench.daemons()[0].protocol) == (20 * GIB, 2)
 
 
 def test_a_supervisor_learns_of_an_upgraded_driver_at_its_start(old_bench: MpsBench) -> None:
