@@ -52,7 +52,7 @@ class Daemon:
         doors = Doors(places.pipe, places.shared_memory if manner.isolated else None)
         kind = NamespaceControl if manner.protocol == 3 else ClassicControl
         self._control: Control = kind(program, doors, device)
-        self._told: MpsDaemonStatus | None = None  # as it was when limits were set last
+        self._told: Said | None = None  # when limits were set last
         self._process: ProcessId | None = None
         self._child: subprocess.Popen[bytes] | None = None
         self._servers: tuple[ProcessId, ...] = ()  # as it said last
@@ -86,13 +86,15 @@ class Daemon:
         self._places.write(self._record(spec, self._process))
         said = self._control.apply(spec)
         self._heard(said.servers)
-        self._told = said.status
+        self._told = said
         return said.status
 
-    def known(self) -> MpsDaemonStatus | None:
-        """What it said when limits were set last, if it and the server that it had then still run."""
+    def known(self, spec: MpsDaemonSpec) -> MpsDaemonStatus | None:
+        """What it said when limits were set last, if it is as asked for, and it and the server of then still run."""
+        if self._told is None or not self._control.is_as(self._told, spec):
+            return None
         runs = self.is_alive() and self._servers and all(server.is_alive() for server in self._servers)
-        return self._told if runs else None
+        return self._told.status if runs else None
 
     def status(self) -> MpsDaemonStatus:
         """What the daemon says of itself, and its clients."""

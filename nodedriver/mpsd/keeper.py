@@ -49,9 +49,9 @@ class Keeper:
         with self._lock:
             if self._stopping.is_set():
                 raise MpsError(f"the MPS daemon of {spec.device} is being stopped: ask again")
-            if spec == self._spec and self._said.state is MpsState.READY and (known := self._daemon.known()):
-                return known  # what ends is heard, and what is changed is found by the next look
             is_first, self._spec = self._spec is None, spec
+            if self._said.state is MpsState.READY and (known := self._daemon.known(spec)):
+                return known  # what ends is heard, and what is changed is found by the next look
             try:
                 return self._run(spec)
             finally:

@@ -16,9 +16,9 @@ import pytest
 from nodedriver.mps import MpsAnswer, MpsClient
 from nodedriver.mpsd.classic import ClassicControl
 from nodedriver.mpsd.control import Doors, find_control_program
-from nodedriver.ports import MpsDaemonSpec, MpsError
+from nodedriver.ports import MpsDaemonSpec, MpsError, MpsShare
 from simulator.silicon.hardware import ComputeMode, MpsDaemon
-from tests.nodedriver.mps import GIB, QUARTER, MpsBench, enforced, eventually, held_to, quarter
+from tests.nodedriver.mps import GIB, QUARTER, B, MpsBench, enforced, eventually, held_to, quarter
 
 pytestmark = pytest.mark.programs
 
@@ -75,6 +75,23 @@ def test_ensure_again_changes_nothing(bench: MpsBench) -> None:
     (before,) = bench.daemons()
     assert bench.client.ensure(quarter(bench.device)) == first
     assert bench.daemons() == (before,)
+
+
+def test_a_share_that_changes_no_limit_needs_no_word_with_the_daemon(bench: MpsBench) -> None:
+    """NVIDIA's program, which each word takes, is a process of its own."""
+    bench.start()
+    before = bench.client.ensure(quarter(bench.device))
+    program = find_control_program(bench.tree.driver).path
+    words, real = bench.tree.root / "words", program.with_suffix(".real")
+    words.touch()
+    program.rename(real)
+    program.write_text(f'#!/bin/sh\ntee -a {words} | {real} "$@"\n')
+    program.chmod(0o755)
+    smaller = MpsShare(claim=B, name="claim-b", limits=replace(QUARTER.limits, thread_percentage=10))
+    assert bench.client.ensure(replace(quarter(bench.device), shares=(QUARTER, smaller))) == before
+    assert "set_" not in words.read_text()
+    bench.client.ensure(replace(quarter(bench.device), thread_percentage=30))
+    assert "set_default_active_thread_percentage 30" in words.read_text()
 
 
 def test_new_limits_reach_a_server_that_runs(bench: MpsBench) -> None:
