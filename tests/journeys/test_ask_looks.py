@@ -27,9 +27,14 @@ PAGES = {
 
 @pytest.fixture(scope="module")
 def page(browser: Browser, mixed: Demo) -> Iterator[Page]:
+    """In a portal that has read the whole cluster once."""
     with browser.new_context(base_url=mixed.url, viewport={"width": 1280, "height": 900}) as context:
         page = context.new_page()
         page.set_default_timeout(SECONDS)
+        play(page, mixed, "bob")
+        wait_until(
+            lambda: page.goto("/") and not page.get_by_text("Reading the cluster").count(), "a cluster that is read"
+        )
         yield page
 
 
@@ -56,7 +61,6 @@ def test_a_slice_of_a_card_that_needs_a_reset_is_waited_for_in_plain_words(
     play(page, mixed, "bob")
     tree = Tree(mixed.kubeconfig.parent / "2" / "m")
     (card,) = (gpu for gpu in State(tree.state).read().gpus if "A100" in gpu.product)
-    wait_until(lambda: page.goto("/") and not page.get_by_text("Reading the cluster").count(), "what the portal reads")
     page.goto("/request/?class=a100-mig-3g40gb&name=a-slice")
     expect(page.locator("#fit")).to_contain_text("A device is made ready there first")
     looks.at(page, "mixed-form-made-ready")
