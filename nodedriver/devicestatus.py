@@ -168,6 +168,8 @@ def _share_data(device: PreparedDevice, around: Around) -> JsonObject:
 
 
 def _enforcer(device: PreparedDevice, around: Around) -> EnforcedBy:
+    if device.mps is None:
+        return EnforcedBy.NONE
     shares = limits_of(sharers(device, around.checkpoint.claims.values()))
     return enforced_by(device.mps, shares, around.protocol(device.uuid))
 

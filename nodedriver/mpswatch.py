@@ -5,6 +5,7 @@ It decides nothing about daemons, which the supervisor does. Without an answer o
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import UTC, datetime
@@ -52,7 +53,10 @@ class MpsWatch:
         return next((each for each in self._known.daemons if each.device == device), None)
 
     def protocol(self, device: str) -> int:
-        """What the daemon of that device speaks, as heard last: a daemon keeps its protocol when nobody tells of it."""
+        """What the daemon of that device speaks: asked once, since a daemon keeps it; 2 where nobody answers."""
+        if device not in self._protocols:
+            with contextlib.suppress(MpsError):
+                self._protocols = _protocols(self._watch(0, 0))
         return self._protocols.get(device, 2)
 
     def start(self) -> None:
@@ -71,7 +75,7 @@ class MpsWatch:
             return
         claims = self._read().claims.values()
         self._known = now
-        self._protocols = {each.device: each.protocol for each in now.daemons}
+        self._protocols = _protocols(now)
         if self._health.change(lambda ailments: ailments.with_daemons(faults_of(now.daemons, claims, _now()))):
             self._changed()
         self._wish(_concerned({each.device for each in set(before.daemons) ^ set(now.daemons)}, claims))
@@ -105,6 +109,10 @@ def faults_of(reports: Iterable[MpsReport], claims: Collection[PreparedClaim], n
         )
         for uuid, device in sorted(places.items())
     )
+
+
+def _protocols(reports: MpsReports) -> dict[str, int]:
+    return {each.device: each.protocol for each in reports.daemons}
 
 
 def _concerned(devices: Collection[str], claims: Collection[PreparedClaim]) -> list[ClaimUID]:

@@ -144,7 +144,8 @@ def speaking(program: Program, protocol: int, nowhere: Path) -> Program:
             check=False, capture_output=True, text=True,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise MpsError(f"{program.path} was asked for its help and did not answer: {error}") from error
+        remark = f"whether it offers MPS protocol {protocol} is not known, since {error}: protocol 2 serves"
+        return replace(program, remark=remark)
     if "namespace" in done.stdout + done.stderr:
         return replace(program, protocol=protocol)
     remark = f"{program.path} does not offer MPS protocol {protocol}, which drivers have since r615: protocol 2 serves"

@@ -18,6 +18,7 @@ from simulator.silicon.state import State
 from tests.nodedriver.apiserver import Json, Store
 from tests.nodedriver.claims import DRIVER, NODE
 from tests.nodedriver.machine import CHECKOUT, CLAIMS, wait_until, without_counters
+from tests.nodedriver.mps import offer_namespaces
 
 SLICES = "/apis/resource.k8s.io/v1/resourceslices"
 CALL_SECONDS = 45.0  # what the kubelet waits
@@ -51,6 +52,12 @@ class DriverNode:
         socket = self.plugin_dir / "mps" / "mpsd.sock" if program == "mpsd" else self.registration_socket
         wait_until(lambda: socket.exists() or process.poll() is not None, f"the socket of {program}", 60)
         assert process.poll() is None, self.log(program)
+
+    def speak_by_namespaces(self) -> None:
+        """Start the MPS supervisor again, for daemons of protocol 3, on a machine whose driver offers it."""
+        self.terminate("mpsd")
+        offer_namespaces(self.state)
+        self.start("mpsd", "--mps-protocol", "3")
 
     def kill(self, program: str = "driver") -> None:
         """SIGKILL: nothing is cleaned up, but the registration socket, so that a new one can be waited for."""

@@ -14,7 +14,6 @@ import pytest
 from dra.objects import ResourceClaim
 from simulator.silicon import pci
 from tests.nodedriver.claims import allocated, given, given_slots, mps, of_claim, of_class, time_slicing
-from tests.nodedriver.mps import offer_namespaces
 from tests.nodedriver.node import DriverNode
 
 pytestmark = pytest.mark.programs
@@ -107,9 +106,7 @@ def scenario(mode: str) -> str:
 @pytest.mark.parametrize("mode", MODES)
 def test_a_driver_that_dies_at_a_boundary_is_as_if_it_had_not(driver_node: DriverNode, mode: str) -> None:
     if mode == NAMESPACES:
-        driver_node.terminate("mpsd")
-        offer_namespaces(driver_node.state)
-        driver_node.start("mpsd", "--mps-protocol", "3")
+        driver_node.speak_by_namespaces()
     if beside := BESIDE.get(mode):
         assert not driver_node.prepare(driver_node.allocate(beside))[beside.metadata.uid].error
     crashes = Crashes(driver_node, MODES[mode])

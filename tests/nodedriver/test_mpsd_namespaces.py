@@ -152,6 +152,16 @@ def test_a_program_that_does_not_offer_it_serves_by_protocol_2_and_it_is_said(ol
     assert "MPS daemons do not speak as asked for" in old_bench.log.read_text()
 
 
+def test_a_program_that_does_not_tell_serves_by_protocol_2_and_it_is_said(old_bench: MpsBench) -> None:
+    program = old_bench.tree.driver / "usr/bin/nvidia-cuda-mps-control"
+    head, _, rest = program.read_text().partition("\n")
+    program.write_text(f'{head}\ncase "$*" in *-h) exec sleep 600;; esac\n{rest}')
+    old_bench.start()
+    old_bench.client.ensure(spec(old_bench.device, QUARTER))
+    assert old_bench.daemons()[0].protocol == 2
+    assert "whether it offers MPS protocol 3 is not known, since Command" in reason(old_bench)
+
+
 @pytest.mark.parametrize(("before", "after"), [(2, 3), (3, 2)])
 def test_a_daemon_keeps_its_protocol_while_claims_hold_it(bench: MpsBench, before: int, after: int) -> None:
     """Their containers have its pipe directories, also when it has to be started again."""

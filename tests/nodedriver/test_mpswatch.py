@@ -94,7 +94,7 @@ def test_only_the_claims_of_daemons_that_changed_are_told(tmp_path: Path) -> Non
     assert health.taints(CARD, AT_0) == ()
 
 
-def test_a_daemon_keeps_its_protocol_while_nobody_tells_of_it(tmp_path: Path) -> None:
+def test_a_daemons_protocol_is_asked_for_and_kept_while_nobody_tells_of_it(tmp_path: Path) -> None:
     answers = [MpsReports(revision=1, daemons=(MpsReport(device="GPU-1", protocol=3),))]
 
     def ask(_revision: int, _seconds: float) -> MpsReports:
@@ -103,8 +103,7 @@ def test_a_daemon_keeps_its_protocol_while_nobody_tells_of_it(tmp_path: Path) ->
         raise MpsError("the MPS supervisor did not answer")
 
     watch = MpsWatch(ask, lambda: Checkpoint(boot_id="b"), Health(DRIVER, Policy(), tmp_path / "health.json", "b"))
-    assert watch.protocol("GPU-1") == 2
-    watch.look(0)
+    assert watch.protocol("GPU-1") == 3
     with pytest.raises(MpsError):
         watch.look(0)
     assert (watch.protocol("GPU-1"), watch.protocol("MIG-1")) == (3, 2)

@@ -64,6 +64,27 @@ def test_a_failed_prepare_stands_in_the_claims_status_until_it_succeeds(driver_n
     assert data(node, "late")["mode"] == "MIG"
 
 
+def test_shares_with_namespaces_are_enforced_by_the_server_beside_larger_ones(driver_node: DriverNode) -> None:
+    """Never otherwise, also while a new driver has not yet heard of the daemons."""
+    node = driver_node
+    node.speak_by_namespaces()
+    small = node.allocate(allocated(given("gpu-0", 25), name="small", uid=A))
+    large = node.allocate(allocated(given("gpu-0", 50), name="large", uid=B))
+    assert [each.error for each in node.prepare(small, large).values()] == ["", ""]
+    for name in ("small", "large"):
+        wait_until(lambda name=name: data(node, name), f"the status of {name}")
+    node.terminate("driver")
+    node.start("driver")
+    node.unprepare(large)
+    assert not node.prepare(large)[B].error
+    node.terminate("driver")  # which has then told of all that it was asked to
+    documents = [document for path, _, document in node.store.events if path == f"{CLAIMS}/small"]
+    told = [device for document in documents for device in document["status"].get("devices", ())]
+    assert {device["data"]["enforcedBy"] for device in told} == {"Server"}
+    assert ("ShareEnforced", "True", "Server") in conditions(node, "small")
+    node.start("driver")
+
+
 def test_the_last_process_is_told_and_outlives_a_restart(driver_node: DriverNode) -> None:
     node = driver_node
     claim = node.allocate(allocated(given("gpu-0", 100), uid=A))
