@@ -71,8 +71,7 @@ def test_shares_with_namespaces_are_enforced_by_the_server_beside_larger_ones(dr
     small = node.allocate(allocated(given("gpu-0", 25), name="small", uid=A))
     large = node.allocate(allocated(given("gpu-0", 50), name="large", uid=B))
     assert [each.error for each in node.prepare(small, large).values()] == ["", ""]
-    for name in ("small", "large"):
-        wait_until(lambda name=name: data(node, name), f"the status of {name}")
+    wait_until(lambda: data(node, "small") and data(node, "large"), "their statuses")
     node.terminate("driver")
     node.start("driver")
     node.unprepare(large)
