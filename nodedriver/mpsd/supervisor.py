@@ -103,6 +103,8 @@ class Supervisor:
             if device not in self._keepers:
                 places: Places = places_of(self._mps_dir, device)
                 manner = Manner(isolated=self._isolated, protocol=protocol, remark=self._remark(protocol))
+                if manner.remark:
+                    log.info("MPS daemon does not speak as asked for", device=device, reason=manner.remark)
                 self._keepers[device] = Keeper(Daemon(self._program, places, device, manner), self._board)
             return self._keepers[device]
 

@@ -174,7 +174,9 @@ def test_a_daemon_keeps_its_protocol_while_claims_hold_it(bench: MpsBench, befor
     supervisor = bench.start()
     status = bench.client.ensure(spec(bench.device, QUARTER, HALF))
     assert (bench.daemons()[0].protocol, bool(status.shares)) == (before, before == 3)
-    assert f"keeps it until no claim needs this daemon; new daemons speak protocol {after}" in reason(bench)
+    remark = f"keeps it until no claim needs this daemon; new daemons speak protocol {after}"
+    assert remark in reason(bench)
+    assert remark in bench.log.read_text()
     supervisor.terminate()
     supervisor.wait()
     bench.start()
