@@ -21,12 +21,13 @@ import structlog
 from nodedriver.config import Config, check_sockets
 from nodedriver.httpdoor import listening
 from nodedriver.mps import EndClients, Ensure, List, MpsAnswer, MpsClient, MpsRequest, Remove, Watch
-from nodedriver.mpsd.control import find_control_program, speaking
+from nodedriver.mpsd.control import PROGRAM, Program, find_control_program, speaking
 from nodedriver.mpsd.namespaces import LONGEST_SOCKET
 from nodedriver.mpsd.pages import Pages
 from nodedriver.mpsd.record import places_of
 from nodedriver.mpsd.supervisor import Supervisor
 from nodedriver.ports import MpsError
+from nodedriver.vendors import has_nvidia_card
 
 log = structlog.get_logger(__name__)
 
@@ -34,13 +35,14 @@ _LONGEST_PIPE = "control_privileged"  # the longest name that NVIDIA's daemon ma
 
 
 def serve(config: Config) -> None:
-    """Run until a signal says stop. MpsError when the program is missing or another supervisor runs here.
+    """Run until a signal says stop. MpsError when the program is missing on a node with a card of NVIDIA's, or another
+    supervisor runs here.
 
     ConfigError when the sockets of the daemons would have too long a path.
     """
     longest = LONGEST_SOCKET if config.mps_protocol == 3 else _LONGEST_PIPE
     check_sockets((places_of(config.mps_dir, "").pipe / longest,))
-    program = speaking(find_control_program(config.driver_root), config.mps_protocol, config.mps_dir)
+    program = _program(config)
     if program.remark:
         log.warning("MPS daemons do not speak as asked for", reason=program.remark)
     config.mps_dir.mkdir(parents=True, exist_ok=True)
@@ -54,6 +56,17 @@ def serve(config: Config) -> None:
                 os.read(signals, 1)
         supervisor.stop()
         log.info("MPS supervisor stopped")
+
+
+def _program(config: Config) -> Program:
+    """NVIDIA's program. Where no card is NVIDIA's it need not be there: the supervisor is on every node, and idle."""
+    try:
+        return speaking(find_control_program(config.driver_root), config.mps_protocol, config.mps_dir)
+    except MpsError as error:
+        if has_nvidia_card(config.sys_root):
+            raise
+        log.info("no MPS on this node, which has no card of NVIDIA's", reason=str(error))
+        return Program(config.driver_root / PROGRAM, {})
 
 
 def _watched(config: Config) -> AbstractContextManager[None]:

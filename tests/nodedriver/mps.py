@@ -115,7 +115,8 @@ class MpsBench:
         """Start a supervisor."""
         arguments = [
             "--node-name", "node-1", "--plugin-dir", str(self.plugin_dir),
-            "--driver-root", str(self.tree.driver), "--mps-protocol", str(self.protocol),
+            "--driver-root", str(self.tree.driver), "--sys-root", str(self.tree.sys),
+            "--mps-protocol", str(self.protocol),
         ]  # fmt: skip
         with self.log.open("ab") as log:
             process = subprocess.Popen([sys.executable, "-m", "nodedriver.mpsd", *arguments], stdout=log, stderr=log)

@@ -162,6 +162,16 @@ def test_a_driver_root_without_the_program_is_named(bench: MpsBench) -> None:
     assert f"nvidia-cuda-mps-control is not below the driver root {bench.tree.driver}" in bench.log.read_text()
 
 
+def test_on_a_node_without_a_card_of_nvidia_it_is_idle(bench: MpsBench) -> None:
+    (bench.tree.driver / "usr/bin/nvidia-cuda-mps-control").unlink()
+    for vendor in (bench.tree.sys / "bus/pci/devices").glob("*/vendor"):
+        vendor.write_text("0x1002\n")
+    bench.start()
+    assert bench.client.list() == ()
+    with pytest.raises(MpsError, match="nvidia-cuda-mps-control"):
+        bench.client.ensure(quarter(bench.device))
+
+
 def test_a_second_supervisor_goes_away(bench: MpsBench) -> None:
     bench.start()
     assert bench.launch().wait(30) == 1
