@@ -16,16 +16,14 @@ import structlog
 from dra.errors import DraError
 from dra.kube.errors import KubeError, NotFoundError
 from dra.kube.port import Cluster
-from dra.kube.requests import RESOURCE_CLAIMS, Request, apply, get, path_of
+from dra.kube.requests import RESOURCE_CLAIMS, get
 from dra.names import ClaimRef, ClaimUID
 from dra.objects import (
-    API_VERSION,
     AllocatedDeviceStatus,
     DeviceRequestAllocationResult,
     ResourceClaim,
     decode,
 )
-from dra.objects.meta import ApiStruct, encode
 from nodedriver.checkpoint import CheckpointError
 from nodedriver.devicestatus import (
     Ailing,
@@ -39,38 +37,10 @@ from nodedriver.devicestatus import (
     told_by,
 )
 from nodedriver.holding import Checkpoint, ClaimState
+from nodedriver.statusapply import status_request
 
 _log = structlog.get_logger()
 RETRY_SECONDS = 5.0
-
-
-class _Metadata(ApiStruct, frozen=True, kw_only=True):
-    name: str
-    namespace: str
-    uid: str  # refused with 409 when the name is another claim's by now
-
-
-class _Status(ApiStruct, frozen=True, kw_only=True):
-    devices: tuple[AllocatedDeviceStatus, ...]
-
-
-class _AppliedClaim(ApiStruct, frozen=True, kw_only=True, omit_defaults=False):
-    """The fields that we own, for server-side apply."""
-
-    api_version: str = API_VERSION
-    kind: str = RESOURCE_CLAIMS.kind
-    metadata: _Metadata
-    status: _Status
-
-
-def status_request(driver_name: str, ref: ClaimRef, statuses: Sequence[AllocatedDeviceStatus]) -> Request:
-    """The server-side apply of our part of the claim's status, as the field manager that is named like the driver."""
-    body = _AppliedClaim(
-        metadata=_Metadata(name=ref.name, namespace=ref.namespace, uid=ref.uid),
-        status=_Status(devices=tuple(statuses)),
-    )
-    path = path_of(RESOURCE_CLAIMS, namespace=ref.namespace, name=ref.name, subresource="status")
-    return apply(path, encode(body), manager=driver_name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

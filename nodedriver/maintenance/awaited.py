@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from dra.kube.requests import RESOURCE_CLAIMS, Request, apply, path_of
+from dra.kube.requests import Request
 from dra.names import ClaimRef
-from dra.objects import API_VERSION, AllocatedDeviceStatus, Condition, ResourceClaim
-from dra.objects.meta import ApiStruct, encode
+from dra.objects import AllocatedDeviceStatus, Condition, ResourceClaim
 from dra.objects.resourceclaim import DeviceRequestAllocationResult
 from nodedriver.cardmodes import CardMode
 from nodedriver.facts import PciAddress
 from nodedriver.inventory import DeviceRecord, mode_failed, mode_ready
+from nodedriver.statusapply import status_request
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,23 +75,6 @@ def _awaited(
     )
 
 
-class _Metadata(ApiStruct, frozen=True, kw_only=True):
-    name: str
-    namespace: str
-    uid: str  # refused with 409 when the name is another claim's by now
-
-
-class _Status(ApiStruct, frozen=True, kw_only=True):
-    devices: tuple[AllocatedDeviceStatus, ...]
-
-
-class _AppliedClaim(ApiStruct, frozen=True, kw_only=True, omit_defaults=False):
-    api_version: str = API_VERSION
-    kind: str = RESOURCE_CLAIMS.kind
-    metadata: _Metadata
-    status: _Status
-
-
 def conditions_request(naming: Naming, devices: Iterable[Awaited]) -> Request:
     """What all devices of one claim are to say, as a server-side apply.
 
@@ -111,9 +94,4 @@ def conditions_request(naming: Naming, devices: Iterable[Awaited]) -> Request:
         for each in said
         if each.said
     )
-    body = _AppliedClaim(
-        metadata=_Metadata(name=ref.name, namespace=ref.namespace, uid=ref.uid),
-        status=_Status(devices=tuple(statuses)),
-    )
-    path = path_of(RESOURCE_CLAIMS, namespace=ref.namespace, name=ref.name, subresource="status")
-    return apply(path, encode(body), manager=f"{naming.driver_name}/mode")
+    return status_request(f"{naming.driver_name}/mode", ref, statuses)
