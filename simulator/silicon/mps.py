@@ -13,11 +13,10 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 
 from simulator.silicon import mps_modules
 from simulator.silicon.hardware import MpsDaemon
-from simulator.silicon.mps_daemon import AlreadyRunningError, Daemon, PipeDirectory, Stopped
+from simulator.silicon.mps_daemon import AlreadyRunningError, Daemon, PipeDirectory
 from simulator.silicon.mps_limits import MEMORY_LIMIT, PERCENTAGE, parse_device_limits, parse_percentage, resolve_device
 from simulator.silicon.mps_service import Service
 from simulator.silicon.state import State, start_time
@@ -55,8 +54,7 @@ def _parser(*, has_v3: bool) -> argparse.ArgumentParser:
 
 def _run_daemon(directory: PipeDirectory, ready: int | None, arguments: argparse.Namespace) -> None:
     listener = directory.claim()
-    signal.signal(signal.SIGTERM, _stop)
-    signal.signal(signal.SIGINT, _stop)
+    signals = _signals()
     state = State(Path(os.environ["SILICON_STATE"]))
     daemon = _daemon(state, directory.path, os.environ)
     service = Service(state, replace(daemon, multi_user=arguments.multi_user, protocol=arguments.protocol))
@@ -64,7 +62,7 @@ def _run_daemon(directory: PipeDirectory, ready: int | None, arguments: argparse
     if ready is not None:
         os.write(ready, b"1")
         os.close(ready)
-    Daemon(listener, service, directory).serve()
+    Daemon(listener, service, directory, signals).serve()
 
 
 def _daemon(state: State, pipes: Path, environment: Mapping[str, str]) -> MpsDaemon:
@@ -88,8 +86,14 @@ def _devices(state: State, visible: str | None) -> tuple[str, ...]:
     return tuple(resolve_device(name, cards) or name for name in names)
 
 
-def _stop(_signal: int, _frame: FrameType | None) -> None:
-    raise Stopped
+def _signals() -> int:
+    """A descriptor that can be read once a signal says stop. What a handler raises may be lost in a finalizer."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
+    signal.set_wakeup_fd(writer)
+    return reader
 
 
 def _background() -> int:

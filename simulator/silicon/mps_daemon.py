@@ -34,10 +34,6 @@ class AlreadyRunningError(Exception):
     """Another daemon serves this pipe directory."""
 
 
-class Stopped(Exception):  # noqa: N818 - the way out of the loop, not an error
-    """The daemon was told to end."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
     """One line from a connection: a control command, or what a CUDA program wants."""
@@ -100,8 +96,11 @@ class PipeDirectory:
 class Daemon:
     """The loop around one listening socket. `serve` returns when the daemon has ended."""
 
-    def __init__(self, listener: socket.socket, service: Service, directory: PipeDirectory) -> None:
+    def __init__(self, listener: socket.socket, service: Service, directory: PipeDirectory, signals: int) -> None:
+        """`signals`: a descriptor that can be read once a signal says that it shall end."""
         self._door = Door(listener)
+        self._signals = signals
+        self._signalled = False
         self._service = service
         self._directory = directory
         self._selector = selectors.DefaultSelector()
@@ -112,11 +111,10 @@ class Daemon:
 
     def serve(self) -> None:
         self._selector.register(self._door.listener, selectors.EVENT_READ, self._door)
+        self._selector.register(self._signals, selectors.EVENT_READ, self._signals)
         try:
             while not self._is_over():
                 self._step()
-        except Stopped:
-            self._directory.log("Received a signal to end")
         finally:
             servers = self._service.daemon()
             self._service.stop()
@@ -124,7 +122,9 @@ class Daemon:
             self._directory.leave()
 
     def _is_over(self) -> bool:
-        """Whether a `quit` was asked for and no client is left, or its time is up."""
+        """Whether a signal came, or a `quit` was asked for and no client is left, or its time is up."""
+        if self._signalled:
+            return True
         if self._deadline is None:
             return False
         return time.monotonic() >= self._deadline or not any(c.client for c in self._connections)
@@ -132,6 +132,10 @@ class Daemon:
     def _step(self) -> None:
         left = None if self._deadline in (None, _NO_TIMEOUT) else max(0.0, self._deadline - time.monotonic())
         for key, _ in self._selector.select(left):
+            if key.fd == self._signals:
+                self._directory.log("Received a signal to end")
+                self._signalled = True
+                return
             if isinstance(key.data, Door):
                 self._accept(key.data)
             elif isinstance(key.data, Connection):

@@ -238,6 +238,8 @@ def _spawn_waiting_process() -> int:
     pid = os.fork()
     if pid == 0:
         try:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
             os.dup2(read_end, 0)
             os.closerange(3, _MOST_DESCRIPTORS)  # the daemon's socket must end with the daemon
             os.read(0, 1)
