@@ -196,8 +196,12 @@ SENTENCES = {"driver": "no usable configuration for a cluster", "mpsd": "is not 
 @pytest.mark.parametrize("program", SENTENCES)
 def test_a_start_that_fails_says_why_in_the_log(program: str) -> None:
     with short_folder() as folder:
+        card = folder / "bus/pci/devices/0000:17:00.0"
+        card.mkdir(parents=True)
+        (card / "vendor").write_text("0x10de\n")
+        (card / "class").write_text("0x030200\n")
         flags = ["--node-name", "node-1", "--kubeconfig", f"{folder}/none", "--driver-root", f"{folder}/none"]
-        done = run(program, *flags, "--kubelet-dir", str(folder))
+        done = run(program, *flags, "--kubelet-dir", str(folder), "--sys-root", str(folder))
     assert done.returncode == 1, done.stderr
     last = json.loads(done.stdout.splitlines()[-1])
     assert (last["event"], last["level"], last["component"]) == ("program could not go on", "error", program)
