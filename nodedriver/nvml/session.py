@@ -26,13 +26,13 @@ class Session:
         self.number = 0
         self._changed = threading.Condition()
         self._users = 0
-        self._is_asked_for = False
+        self._asked_for = 0  # by how many threads it is wanted away, or is
         self._is_away = False
         self._mine = threading.local()  # how often the thread uses it already
 
     def used(self) -> AbstractContextManager[None]:
         """Have the session; waits while it is away, or is about to be. May be nested."""
-        return _Use(self._begin, self._end, lambda: not self._is_asked_for)
+        return _Use(self._begin, self._end, lambda: not self._asked_for)
 
     def joined(self) -> AbstractContextManager[None]:
         """The same for a thread that works for one that has the session."""
@@ -40,33 +40,42 @@ class Session:
 
     @contextmanager
     def away(self) -> Iterator[None]:
-        """End the session once nobody uses it, and begin it anew afterwards. Not for a thread that uses it.
+        """End the session once nobody uses it, and begin it anew when the last who wanted it away is done.
 
-        GpuError where others do not let go of it; pynvml's error where NVML can't be had again, which each later use
-        then says too.
+        Not for a thread that uses it. GpuError where others do not let go of it; pynvml's error where NVML can't be had
+        again, which each later use then says too.
         """
+        self._take_away()
         try:
-            self._take_away()
-            pynvml.nvmlShutdown()
-            try:
-                yield
-            finally:
-                pynvml.nvmlInitWithFlags(pynvml.NVML_INIT_FLAG_NO_GPUS)
+            yield
         finally:
-            with self._changed:
-                self.number += 1
-                self._is_asked_for = self._is_away = False
-                self._changed.notify_all()
+            self._bring_back()
 
     def _take_away(self) -> None:
         with self._changed:
-            self._is_asked_for = True
+            self._asked_for += 1
             if not self._changed.wait_for(lambda: not self._users, timeout=_SECONDS):
+                self._asked_for -= 1
+                self._changed.notify_all()
                 raise GpuError(
                     f"no card can be reset while this driver waits for NVML, for more than {_SECONDS:g} s now: "
                     "its log says for which card"
                 )
-            self._is_away = True
+            if not self._is_away:
+                pynvml.nvmlShutdown()
+                self._is_away = True
+
+    def _bring_back(self) -> None:
+        with self._changed:
+            self._asked_for -= 1
+            if self._asked_for:
+                return
+            try:
+                pynvml.nvmlInitWithFlags(pynvml.NVML_INIT_FLAG_NO_GPUS)
+            finally:
+                self.number += 1
+                self._is_away = False
+                self._changed.notify_all()
 
     def _begin(self, may: Callable[[], bool]) -> None:
         depth = getattr(self._mine, "depth", 0)

@@ -83,6 +83,8 @@ class VfioPci:
 
     def _may_be_bound(self, gpu: PciAddress) -> str:
         """The driver that it is to have."""
+        if sysfs.driver(self._roots.sys, gpu) is None:  # and not to be taken for a card that no driver has
+            raise GpuError(f"GPU {gpu} can't be passed through: sysfs does not tell its driver now; see dmesg")
         if reason := iommu.why_not(self._roots, gpu):
             raise GpuError(f"GPU {gpu} can't be passed through: {reason}")
         if count := iommu.virtual_functions(self._roots.sys, gpu):

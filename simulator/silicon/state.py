@@ -32,6 +32,7 @@ class State:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._name = str(path)
+        self._lock = path.with_name(path.name + ".lock")
         self._read: _Read | None = None
 
     def read(self) -> Silicon:
@@ -54,7 +55,7 @@ class State:
 
     def change[T](self, step: Callable[[Silicon], tuple[Silicon, T]]) -> T:
         """Apply `step` to the hardware as the only writer. What `step` raises leaves everything as it was."""
-        with self._locked():
+        with alone(self._lock):
             before = self.read()
             silicon, answer = step(before)
             self._write(silicon, [gpu for gpu in silicon.gpus if gpu not in before.gpus])
@@ -71,7 +72,7 @@ class State:
 
     def create(self, silicon: Silicon) -> None:
         """Write the first state."""
-        with self._locked():
+        with alone(self._lock):
             self._write(silicon, silicon.gpus)
 
     def inject(self, injection: Injection) -> None:
@@ -116,12 +117,6 @@ class State:
         aside.replace(self.path)
         tree.keep_in_step(self.path.parent, changed, text, silicon.driver_version)
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        with self.path.with_name(self.path.name + ".lock").open("ab") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-
 
 class _Read:
     """What one file says. It is held open: so no other file gets its inode number, by which it is known."""
@@ -131,6 +126,14 @@ class _Read:
         found = os.fstat(descriptor)
         self.inode = found.st_ino
         self.silicon = _DECODER.decode(os.pread(descriptor, found.st_size, 0))
+
+
+@contextmanager
+def alone(file: Path) -> Iterator[None]:
+    """Be the only one, of all threads and processes, who does something by that file's lock."""
+    with file.open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _failing(daemon: MpsDaemon, device: str) -> MpsDaemon:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from simulator.silicon import pci
 from simulator.silicon.hardware import ComputeMode, Gpu, Silicon
-from simulator.silicon.state import State, with_gpu
+from simulator.silicon.state import State, alone, with_gpu
 from simulator.silicon.tree import Tree
 
 _trees: dict[str, Tree] = {}
@@ -71,30 +71,54 @@ def _look(event: str, arguments: tuple[object, ...]) -> None:
 
 
 def _show_holders(tree: Tree) -> None:
-    """Let the tree's /proc say what the real one says of the tree's device nodes: who has which open."""
-    found = {pid: nodes for pid in _pids(Path("/proc")) if (nodes := _open_nodes(pid, f"{tree.dev}/"))}
-    for pid in _pids(tree.proc) - found.keys() - {1}:
-        shutil.rmtree(tree.proc / str(pid), ignore_errors=True)
-    for pid, nodes in found.items():
-        folder = tree.proc / str(pid) / "fd"
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        (folder.parent / "comm").write_text(f"{Path(f'/proc/{pid}/comm').read_text()}")
-        for number, node in enumerate(sorted(nodes)):
-            (folder / str(number)).symlink_to(node)
+    """Let the tree's /proc say what the real one says of the tree's device nodes: who has which open.
+
+    One at a time, and only what changed is written: nobody who reads meanwhile misses a holder that stays.
+    """
+    with alone(tree.root / "holders.lock"):
+        found = {pid: nodes for pid in _pids(Path("/proc")) if (nodes := _open_nodes(pid, f"{tree.dev}/"))}
+        for pid in _pids(tree.proc) - found.keys() - {1}:
+            shutil.rmtree(tree.proc / str(pid), ignore_errors=True)
+        for pid, nodes in found.items():
+            _show_holder(tree.proc / str(pid), _name(pid), nodes)
+
+
+def _show_holder(folder: Path, name: str, nodes: dict[str, str]) -> None:
+    (folder / "fd").mkdir(parents=True, exist_ok=True)
+    (folder / "comm").write_text(name)
+    shown = {link.name: str(link.readlink()) for link in (folder / "fd").iterdir()}
+    for number, _ in shown.items() - nodes.items():
+        (folder / "fd" / number).unlink()
+    for number, node in nodes.items() - shown.items():
+        (folder / "fd" / number).symlink_to(node)
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text()
+    except OSError:  # it ended just now
+        return ""
 
 
 def _pids(proc: Path) -> set[int]:
     return {int(entry.name) for entry in proc.iterdir() if entry.name.isdecimal()}
 
 
-def _open_nodes(pid: int, dev: str) -> set[str]:
-    """The device nodes that a process has open, as a machine of its own would name them."""
+def _open_nodes(pid: int, dev: str) -> dict[str, str]:
+    """The device nodes that a process has open, by the descriptor's number, as a machine of its own would name them."""
+    folder = Path(f"/proc/{pid}/fd")
     try:
-        links = [str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir()]
+        links = {number: _target(folder / number) for number in os.listdir(folder)}  # noqa: PTH208 - names are wanted
     except OSError:
-        return set()
-    return {f"/dev/{link.removeprefix(dev)}" for link in links if link.startswith(dev)}
+        return {}
+    return {number: f"/dev/{link.removeprefix(dev)}" for number, link in links.items() if link.startswith(dev)}
+
+
+def _target(link: Path) -> str:
+    try:
+        return str(link.readlink())
+    except FileNotFoundError:  # closed just now; the others are as open as before
+        return ""
 
 
 def _unbind_file(tree: Tree, driver: str) -> Path:
@@ -168,4 +192,4 @@ def _vfio_nodes(tree: Tree, gpu: Gpu) -> tuple[Path, Path]:
 
 def _is_open(tree: Tree, node: Path) -> bool:
     name = f"/dev/{node.relative_to(tree.dev)}"
-    return any(name in _open_nodes(pid, f"{tree.dev}/") for pid in _pids(Path("/proc")))
+    return any(name in _open_nodes(pid, f"{tree.dev}/").values() for pid in _pids(Path("/proc")))

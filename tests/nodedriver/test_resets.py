@@ -62,6 +62,14 @@ def test_the_session_of_this_process_is_in_the_way_unless_it_is_let_go(bench: Be
     bench.reset()
 
 
+def test_a_session_that_two_want_away_is_back_once_both_are_done(bench: Bench) -> None:
+    with bench.gpus.let_go():
+        with bench.gpus.let_go():
+            pass
+        bench.smi.reset(bench.card)  # is refused while this process has the card open
+    assert len(bench.gpus.facts()) == 8
+
+
 def test_calls_of_other_threads_wait_for_the_reset_and_then_work(bench: Bench) -> None:
     seen: list[int] = []
     with bench.gpus.let_go():

@@ -251,6 +251,17 @@ def test_a_card_with_sriov_functions_is_refused_with_their_number(machine: Machi
     assert card(machine).driver == "nvidia"
 
 
+def test_a_card_whose_driver_sysfs_does_not_tell_is_left_alone(machine: Machine) -> None:
+    before = card(machine)
+    uevent = machine.tree.sys / "bus/pci/devices" / before.pci_address / "uevent"
+    kept = uevent.rename(f"{uevent}.kept")
+    assert prepare(machine).error.startswith(
+        f"GPU {before.pci_address} can't be passed through: sysfs does not tell its driver now; see dmesg"
+    )
+    kept.rename(uevent)
+    assert (card(machine), override(machine, before.pci_address)) == (before, "")
+
+
 @pytest.fixture
 def agent(machine: Machine) -> Iterator[subprocess.Popen[bytes]]:
     """A process that has the first card open, as a monitoring agent does."""
