@@ -14,7 +14,7 @@ FULL ?= 0
 GPU ?= 0
 DJANGO_TESTS := tests/portal tests/gpuinventory tests/claims
 PROPERTIES := tests/dra tests/claims tests/nodedriver tests/simulator
-LONG := tests/claims/test_manifests_corpus.py tests/cluster/test_corpus_fit.py tests/cluster/test_corpus_bytes.py tests/nodedriver/test_crashes.py tests/nodedriver/test_faults.py tests/nodedriver/test_hangs.py tests/nodedriver/test_walks.py
+LONG := tests/claims/test_manifests_corpus.py tests/cluster/test_corpus_fit.py tests/cluster/test_corpus_bytes.py tests/nodedriver/test_crashes.py tests/nodedriver/test_faults.py tests/nodedriver/test_hangs.py tests/nodedriver/test_maintenance.py tests/nodedriver/test_shares.py tests/nodedriver/test_walks.py
 SERVICES := cluster or node or browser or postgres or redis or programs
 export PORTICO_NODE := $(NODE)
 
