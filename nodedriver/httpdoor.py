@@ -44,6 +44,7 @@ def listening(address: str, port: int, watched: Watched) -> Iterator[None]:
         try:
             yield
         finally:
+            server.socket.shutdown(socket.SHUT_RD)  # wakes it, or it would look up every half second only
             server.shutdown()
             thread.join()
 

@@ -21,7 +21,7 @@ from nodedriver.holding import Checkpoint, PreparedClaim, PreparedDevice
 from nodedriver.ports import MpsError, MpsReport, MpsReports, MpsState
 
 _log = structlog.get_logger()
-WATCH_SECONDS = 2.0  # of one question, so that a stop is noticed
+WATCH_SECONDS = 30.0  # of one question
 RETRY_SECONDS = 2.0
 
 type Watch = Callable[[int, float], MpsReports]
@@ -41,6 +41,7 @@ class MpsWatch:
         self._changed: Callable[[], None] = lambda: None
         self._wish: Wish = lambda _: None
         self._stopping = threading.Event()
+        self._acting = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="mps-watch", daemon=True)
 
     def tell(self, changed: Callable[[], None], wish: Wish) -> MpsWatch:
@@ -64,15 +65,19 @@ class MpsWatch:
         self._thread.start()
 
     def stop(self) -> None:
-        """End after the question that is on its way."""
+        """Say nothing more, from now on. A question that is on its way ends with the process: nobody waits for it."""
         self._stopping.set()
-        self._thread.join()
+        with self._acting:
+            pass  # what is done about an answer right now is done to its end
 
     def look(self, seconds: float) -> None:
         """Wait so long for news and act on it. MpsError where the supervisor does not answer."""
         before, now = self._known, self._watch(self._known.revision, seconds)
-        if now.revision == before.revision:
-            return
+        with self._acting:
+            if now.revision != before.revision and not self._stopping.is_set():
+                self._act(before, now)
+
+    def _act(self, before: MpsReports, now: MpsReports) -> None:
         claims = self._read().claims.values()
         self._known = now
         self._protocols = _protocols(now)

@@ -22,7 +22,8 @@ from nodedriver.health.xids import name_of, severity_of
 from nodedriver.ports import GpuError
 
 _log = structlog.get_logger()
-WAIT_MS = 1000  # of one wait for events, so that a stop is noticed
+WAIT_MS = 200  # of one wait for events, which can't be interrupted: a stop has to wait for its end, and so has a reset
+RETRY_SECONDS = 1.0  # where there is nothing to wait for
 LOOK_SECONDS = 60.0  # between two looks at every card
 
 
@@ -120,14 +121,14 @@ class Monitor:
                 self._hear()
             except Exception:  # noqa: BLE001 - a fault of ours must not end the watch over the cards
                 _log.exception("health monitor met a fault")
-                self._stopping.wait(WAIT_MS / 1000)
+                self._stopping.wait(RETRY_SECONDS)
 
     def _hear(self) -> None:
         try:
             event = self._events.wait(WAIT_MS)
         except GpuError as error:
             _log.warning("errors of the cards not heard", error=str(error))
-            self._stopping.wait(WAIT_MS / 1000)
+            self._stopping.wait(RETRY_SECONDS)
             return
         if event is None:
             return

@@ -59,6 +59,7 @@ class Maintenance:
     def start(self) -> None:
         """Begin."""
         self._claims.start(self._woken.set)
+        self._ledger.tell(self._woken.set)
         self._thread.start()
 
     def stop(self) -> None:

@@ -7,6 +7,7 @@ empty one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -44,6 +45,11 @@ class Ledger:
         self._path = path
         self._boot_id = boot_id
         self._locks = locks
+        self._marked: Callable[[], None] = lambda: None
+
+    def tell(self, marked: Callable[[], None]) -> None:
+        """From now on call that after a card was marked."""
+        self._marked = marked
 
     def cards(self) -> dict[PciAddress, Kept]:
         """The cards that are worked on, or failed."""
@@ -66,6 +72,7 @@ class Ledger:
             page = self._read()
             if gpu not in page.stubborn:
                 self._write(replace(page, stubborn=page.stubborn | {gpu}))
+        self._marked()
 
     def unmark(self, gpu: PciAddress) -> None:
         """It changed its mode without a reset."""

@@ -21,6 +21,7 @@ log = structlog.get_logger(__name__)
 
 _TO_MEND = (SERVER_ENDED, LIMITS_CHANGED)
 _LOOK_SECONDS = 10.0  # between two looks while nothing ends; each runs NVIDIA's program
+_FAULT_SECONDS = 1.0  # the same while pods wait for the end of a fault
 
 
 class Keeper:
@@ -107,7 +108,7 @@ class Keeper:
                 if self._stopping.wait(backoff.delay(time.monotonic())):
                     return
                 self._start_again()
-            self._daemon.wait_for_end(_LOOK_SECONDS)
+            self._daemon.wait_for_end(_FAULT_SECONDS if self._said.state is MpsState.FAULT else _LOOK_SECONDS)
 
     def _must_mend(self) -> bool:
         """Whether it ended or is not as asked for; one that lives and does not answer is left to answer again."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
+import socket
 import socketserver
 import threading
 from collections.abc import Iterator
@@ -128,6 +129,7 @@ def _answering(path: Path, supervisor: Supervisor) -> Iterator[None]:
         try:
             yield
         finally:
+            server.socket.shutdown(socket.SHUT_RD)  # wakes it, or it would look up every half second only
             server.shutdown()
             thread.join()
             path.unlink(missing_ok=True)

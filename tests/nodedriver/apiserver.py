@@ -89,6 +89,7 @@ class Handler(BaseHTTPRequestHandler):
 
     store: Store
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # as Go's servers: or a body waits 40 ms for the acknowledgement of its headers
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Tests read `store.requests` instead."""

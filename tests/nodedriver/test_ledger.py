@@ -46,6 +46,13 @@ def test_cards_are_forgotten_one_by_one(tmp_path: Path) -> None:
     assert found.stubborn() == {OTHER}
 
 
+def test_who_asked_for_it_is_told_of_a_marked_card(tmp_path: Path) -> None:
+    found, told = ledger(tmp_path), list[frozenset[PciAddress]]()
+    found.tell(lambda: told.append(found.stubborn()))
+    found.mark(GPU)
+    assert told == [{GPU}]
+
+
 @pytest.mark.parametrize("content", [b"", b"{broken", b'{"boot_id": 7}'])
 def test_a_broken_file_is_an_empty_one(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "maintenance.json").write_bytes(content)

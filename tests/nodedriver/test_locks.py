@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from queue import SimpleQueue
 
 import pytest
 
@@ -15,6 +16,16 @@ from nodedriver.locks import Locks, LockTimeoutError
 
 ONE, TWO = PciAddress("0000:17:00.0"), PciAddress("0000:2a:00.0")
 CHECKOUT = Path(__file__).parents[2]
+
+_naps: dict[int, SimpleQueue[float]] = {}  # by thread, of those who are listened to
+
+
+def _note_nap(event: str, arguments: tuple[float, ...]) -> None:
+    if event == "time.sleep" and (noted := _naps.get(threading.get_ident())) is not None:
+        noted.put(arguments[0])
+
+
+sys.addaudithook(_note_nap)  # stays in the process for good (PEP 578), and idles
 
 HOLDER = """
 import sys, time
@@ -57,24 +68,44 @@ def test_what_was_taken_before_a_timeout_is_given_back(tmp_path: Path) -> None:
         pass
 
 
-def test_the_next_thread_is_woken_and_does_not_look_again_and_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    naps: list[float] = []
-    monkeypatch.setattr("nodedriver.locks.time.sleep", naps.append)
-    locks, held = Locks(tmp_path, deadline=10), threading.Event()
+class Waiting:
+    """A thread that waits for the checkpoint's lock; begun while the lock is held."""
 
-    def hold() -> None:
-        with locks.checkpoint():
-            held.set()
+    def __init__(self, locks: Locks) -> None:
+        self._locks = locks
+        self.began, self.held = threading.Event(), threading.Event()
+        self.naps: SimpleQueue[float] = SimpleQueue()
+        self._thread = threading.Thread(target=self._hold)
+        self._thread.start()
+        assert self.began.wait(30)
 
+    def _hold(self) -> None:
+        _naps[threading.get_ident()] = self.naps
+        self.began.set()
+        with self._locks.checkpoint():
+            self.held.set()
+        del _naps[threading.get_ident()]
+
+    def ended(self) -> bool:
+        self._thread.join(30)
+        return self.held.is_set()
+
+
+def test_the_next_thread_is_woken_and_does_not_look_again_and_again(tmp_path: Path) -> None:
+    locks = Locks(tmp_path, deadline=30)
     with locks.checkpoint():
-        thread = threading.Thread(target=hold)
-        thread.start()
-        assert not held.wait(0.1)
-    thread.join(10)
-    assert held.is_set()
-    assert naps == []
+        waiting = Waiting(locks)
+        assert not waiting.held.wait(0.2)
+    assert waiting.ended()
+    assert waiting.naps.empty()
+
+
+def test_who_opened_the_file_anew_looks_again_and_again(tmp_path: Path) -> None:
+    with Locks(tmp_path, deadline=30).checkpoint():
+        waiting = Waiting(Locks(tmp_path, deadline=30))
+        assert waiting.naps.get(timeout=30)
+        assert not waiting.held.is_set()
+    assert waiting.ended()
 
 
 def test_opposite_orders_do_not_deadlock(tmp_path: Path) -> None:

@@ -2,8 +2,10 @@
 
 import os
 import signal
+import threading
 from dataclasses import replace
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
@@ -92,6 +94,25 @@ def test_only_the_claims_of_daemons_that_changed_are_told(tmp_path: Path) -> Non
     assert watch.report("MIG-1") == FAULT
     assert [taint.value for taint in health.taints(CARD, AT_4)] == ["fault"]
     assert health.taints(CARD, AT_0) == ()
+
+
+def test_a_stop_waits_for_no_answer_and_nothing_is_told_of_one_that_comes_later(tmp_path: Path) -> None:
+    asked, answer = threading.Event(), SimpleQueue[MpsReports]()
+    told: list[ClaimUID] = []
+
+    def ask(_revision: int, _seconds: float) -> MpsReports:
+        asked.set()
+        return answer.get(timeout=60)
+
+    health = Health(DRIVER, Policy(), tmp_path / "health.json", "b")
+    watch = MpsWatch(ask, lambda: Checkpoint(boot_id="b", claims={B: SHARE}), health)
+    watch.tell(lambda: None, told.extend).start()
+    assert asked.wait(60)
+    watch.stop()
+    answer.put(MpsReports(revision=1, daemons=(DOWN,)))
+    wait_until(lambda: "mps-watch" not in {thread.name for thread in threading.enumerate()}, "the end of the thread")
+    assert told == []
+    assert health.taints(CARD, None) == ()
 
 
 def test_a_daemons_protocol_is_asked_for_and_kept_while_nobody_tells_of_it(tmp_path: Path) -> None:
