@@ -1,16 +1,16 @@
 """What our server adds to gRPC itself: an empty NodePrepareResources against a plain echo, both over unix sockets.
 
-Each server is a process of its own on the same library and event loop; one client calls them in turn, so that whatever
+Each server is a process of its own on the same library and threads; one client calls them in turn, so that whatever
 else the machine does meets both alike. The first calls warm up and are not counted.
 """
 
-import asyncio
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -73,21 +73,21 @@ def _server(kind: str, folder: str) -> Iterator[Path]:
             process.terminate()
 
 
-async def _serve(kind: str, path: str) -> None:
-    server = grpc.aio.server()
+def _serve(kind: str, path: str) -> None:
+    server = grpc.server(ThreadPoolExecutor(thread_name_prefix="call"))
     if kind == "ours":
         add_plugin(server, NoClaims(), Calls())
     else:
         handler = grpc.unary_unary_rpc_method_handler(_echo)
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("benchmarks.Echo", {"Echo": handler}),))
     server.add_insecure_port(f"unix://{path}")
-    await server.start()
-    await server.wait_for_termination()
+    server.start()
+    server.wait_for_termination()
 
 
-async def _echo(request: bytes, _context: object) -> bytes:
+def _echo(request: bytes, _context: object) -> bytes:
     return request
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve(*sys.argv[1:]))
+    _serve(*sys.argv[1:])

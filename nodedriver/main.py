@@ -6,9 +6,7 @@ Arguments to settings, settings to doors, doors to the driver; then it serves un
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
-import signal
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
@@ -49,7 +47,8 @@ from nodedriver.inventory import (
 )
 from nodedriver.kubelet.health import HealthStreams
 from nodedriver.kubelet.probing import kubelet_side
-from nodedriver.kubelet.server import Endpoints, RegistrationRefusedError, serve
+from nodedriver.kubelet.server import Endpoints, serve
+from nodedriver.kubelet.stopping import RegistrationRefusedError, stop_at_signal
 from nodedriver.lastpublished import LastPublished
 from nodedriver.lastseen import LastSeen
 from nodedriver.locks import Locks, LockTimeoutError
@@ -183,7 +182,7 @@ def _run_driver(config: Config) -> None:
                 ),
                 _listening(config, parts, publisher, endpoints),
             ):
-                asyncio.run(_serve(endpoints, Driver(parts), streams))
+                serve(endpoints, Driver(parts), streams, stop_at_signal())
     _log.info("driver stopped")
 
 
@@ -387,13 +386,6 @@ def _published(publisher: Publisher, build: Build) -> Iterator[Callable[[], None
     publish()
     with _running(publisher):
         yield publish
-
-
-async def _serve(endpoints: Endpoints, driver: Driver, streams: HealthStreams) -> None:
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    await serve(endpoints, driver, streams, stop)
 
 
 if __name__ == "__main__":

@@ -6,14 +6,14 @@ changed, and else often enough that the kubelet does not take silence for "unkno
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
+
+import grpc
 
 from nodedriver.health.report import DeviceHealth
 from nodedriver.pb.drahealth.v1 import api_pb2 as v1_pb2
@@ -23,6 +23,7 @@ from nodedriver.pb.drahealth.v1alpha1 import api_pb2_grpc as v1alpha1_grpc
 
 REFRESH_SECONDS = 10.0  # the kubelet forgets what it has not heard for 30
 TIMEOUT_SECONDS = 30  # that time, said explicitly in each answer
+STREAMS = 8  # open at once, a thread each; the kubelet has one
 
 type Look = Callable[[], Sequence[DeviceHealth]]
 
@@ -50,32 +51,39 @@ class HealthStreams:
         self.pool = pool
         self.look = look
         self.refresh = refresh
-        self.ended = False
-        self._lock = threading.Lock()
-        self._open: dict[asyncio.Event, asyncio.AbstractEventLoop] = {}
+        self.room = threading.Semaphore(STREAMS)
+        self._ended = False
+        self._changes = 0
+        self._told = threading.Condition()
 
     def wake(self) -> None:
         """Have every stream tell anew, now."""
-        with self._lock:
-            for event, loop in self._open.items():
-                loop.call_soon_threadsafe(event.set)
+        with self._told:
+            self._changes += 1
+            self._told.notify_all()
 
     def end(self) -> None:
         """End every stream, since a server does not stop while one is open."""
-        self.ended = True
-        self.wake()
+        with self._told:
+            self._ended = True
+            self._told.notify_all()
 
-    @contextmanager
-    def opened(self) -> Iterator[asyncio.Event]:
-        """An event of the running loop that `wake` sets, for one stream."""
-        event = asyncio.Event()
-        with self._lock:
-            self._open[event] = asyncio.get_running_loop()
-        try:
-            yield event
-        finally:
-            with self._lock:
-                del self._open[event]
+    def moments(self, context: Any) -> Iterator[None]:
+        """When to tell: at once, after each change and each refresh, until the kubelet or the driver ends the call."""
+        context.add_callback(self._look_up)
+        while context.is_active() and not self._ended:
+            seen = self._changes
+            yield
+            with self._told:
+                self._told.wait_for(
+                    lambda: self._ended or self._changes != seen or not context.is_active(),  # noqa: B023
+                    self.refresh,
+                )
+
+    def _look_up(self) -> None:
+        """Let a stream notice that its kubelet is gone."""
+        with self._told:
+            self._told.notify_all()
 
 
 class ResourceHealth:
@@ -85,13 +93,15 @@ class ResourceHealth:
         self._streams = streams
         self._messages = api.messages
 
-    async def NodeWatchResources(self, request: object, context: object) -> AsyncIterator[Any]:  # noqa: N802
+    def NodeWatchResources(self, request: object, context: Any) -> Iterator[Any]:  # noqa: N802
         """All devices now, and again after each change, until the kubelet or the driver ends it."""
-        with self._streams.opened() as changed:
-            while not self._streams.ended:
-                changed.clear()
+        if not self._streams.room.acquire(blocking=False):
+            context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, f"{STREAMS} streams of device health are open already")
+        try:
+            for _ in self._streams.moments(context):
                 yield self._answer()
-                await _first_of(changed, self._streams.refresh)
+        finally:
+            self._streams.room.release()
 
     def _answer(self) -> Any:
         now = int(time.time())
@@ -112,10 +122,3 @@ def add_health(server: object, streams: HealthStreams) -> None:
     """Let a gRPC server answer as DRAResourceHealth, in every version."""
     for api in HEALTH_VERSIONS:
         api.add_to_server(ResourceHealth(streams, api), server)
-
-
-async def _first_of(event: asyncio.Event, seconds: float) -> None:
-    try:
-        await asyncio.wait_for(event.wait(), seconds)
-    except TimeoutError:
-        return

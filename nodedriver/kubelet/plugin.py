@@ -1,14 +1,17 @@
 """The DRAPlugin service: protobuf to the driver's verbs and back, one thread a claim, one answer a claim.
 
+The first claim of a call, mostly its only one, has the call's own thread: each hop to another costs the kubelet time.
 Serves v1 and v1beta1, which differ in share ids only. A claim's error stands in its own answer; the call itself does
 not fail, since that would fail its neighbours (kubelet DRA plugin API).
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Protocol
@@ -22,6 +25,8 @@ from nodedriver.pb.dra.v1 import api_pb2 as v1_pb2
 from nodedriver.pb.dra.v1 import api_pb2_grpc as v1_grpc
 from nodedriver.pb.dra.v1beta1 import api_pb2 as v1beta1_pb2
 from nodedriver.pb.dra.v1beta1 import api_pb2_grpc as v1beta1_grpc
+
+_CLAIMS = 32  # worked on at once; most of them wait for a lock
 
 
 class Verbs(Protocol):
@@ -52,28 +57,39 @@ API_VERSIONS = (V1, V1BETA1)  # the kubelet takes the first that it knows
 
 
 class Calls:
-    """How many calls of the kubelet run now, over all API versions."""
+    """The calls of the kubelet that run now, over all API versions, and the work on their claims."""
 
     def __init__(self) -> None:
         self._running = 0
-        self._none = asyncio.Event()
-        self._none.set()
+        self._fewer = threading.Condition()
+        self._room = threading.Semaphore(_CLAIMS)
+        self._threads = ThreadPoolExecutor(_CLAIMS, thread_name_prefix="claim")
 
     @contextmanager
     def counted(self) -> Iterator[None]:
         """Count what runs inside."""
-        self._running += 1
-        self._none.clear()
+        with self._fewer:
+            self._running += 1
         try:
             yield
         finally:
-            self._running -= 1
-            if not self._running:
-                self._none.set()
+            with self._fewer:
+                self._running -= 1
+                self._fewer.notify_all()
 
-    async def finish(self) -> None:
-        """Wait until none runs."""
-        await self._none.wait()
+    def finish(self, seconds: float) -> bool:
+        """Wait until none runs; whether it came to that."""
+        with self._fewer:
+            return self._fewer.wait_for(lambda: not self._running, seconds)
+
+    def for_each(self, refs: Sequence[ClaimRef], work: Callable[[ClaimRef], Any]) -> list[Any]:
+        """The work's answers, all claims at once. What the logs say of the call is said in every thread."""
+        others = [self._threads.submit(copy_context().run, self._in_room, ref, work) for ref in refs[1:]]
+        return [*(self._in_room(ref, work) for ref in refs[:1]), *(other.result() for other in others)]
+
+    def _in_room(self, ref: ClaimRef, work: Callable[[ClaimRef], Any]) -> Any:
+        with self._room:
+            return work(ref)
 
 
 class DraPlugin:
@@ -85,16 +101,14 @@ class DraPlugin:
         self._calls = calls
         self._messages = api.messages
 
-    async def NodePrepareResources(self, request: Any, context: object) -> Any:  # noqa: N802
+    def NodePrepareResources(self, request: Any, context: object) -> Any:  # noqa: N802
         """Prepare each claim, all at once; claims of one card wait for each other at its lock."""
-        with self._calls.counted():
-            answers = await _for_each(request, "NodePrepareResources", self._prepare)
+        answers = self._for_each(request, "NodePrepareResources", self._prepare)
         return self._messages.NodePrepareResourcesResponse(claims=answers)
 
-    async def NodeUnprepareResources(self, request: Any, context: object) -> Any:  # noqa: N802
+    def NodeUnprepareResources(self, request: Any, context: object) -> Any:  # noqa: N802
         """Unprepare each claim."""
-        with self._calls.counted():
-            answers = await _for_each(request, "NodeUnprepareResources", self._unprepare)
+        answers = self._for_each(request, "NodeUnprepareResources", self._unprepare)
         return self._messages.NodeUnprepareResourcesResponse(claims=answers)
 
     def _prepare(self, ref: ClaimRef) -> Any:
@@ -117,10 +131,9 @@ class DraPlugin:
     def _unprepare(self, ref: ClaimRef) -> Any:
         return self._messages.NodeUnprepareResourceResponse(error=self._verbs.unprepare(ref))
 
-
-async def _for_each(request: Any, call: str, work: Callable[[ClaimRef], Any]) -> dict[str, Any]:
-    """The answers by uid. Every log line of the call carries its op_id."""
-    refs = [ClaimRef(claim.namespace, claim.name, ClaimUID(claim.uid)) for claim in request.claims]
-    with structlog.contextvars.bound_contextvars(op_id=uuid4().hex[:12], call=call):
-        answers = await asyncio.gather(*(asyncio.to_thread(work, ref) for ref in refs))
-    return {ref.uid: answer for ref, answer in zip(refs, answers, strict=True)}
+    def _for_each(self, request: Any, call: str, work: Callable[[ClaimRef], Any]) -> dict[str, Any]:
+        """The answers by uid. Every log line of the call carries its op_id."""
+        refs = [ClaimRef(claim.namespace, claim.name, ClaimUID(claim.uid)) for claim in request.claims]
+        with self._calls.counted(), structlog.contextvars.bound_contextvars(op_id=uuid4().hex[:12], call=call):
+            answers = self._calls.for_each(refs, work)
+        return {ref.uid: answer for ref, answer in zip(refs, answers, strict=True)}

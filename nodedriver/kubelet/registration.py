@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from typing import Any
 
@@ -10,6 +9,7 @@ import structlog
 
 from nodedriver.kubelet.health import HEALTH_VERSIONS
 from nodedriver.kubelet.plugin import API_VERSIONS
+from nodedriver.kubelet.stopping import RegistrationRefusedError, Stop
 from nodedriver.pb.pluginregistration.v1 import api_pb2
 
 PLUGIN_TYPE = "DRAPlugin"
@@ -17,15 +17,15 @@ _log = structlog.get_logger()
 
 
 class Registration:
-    """The service. `refused` is done, with the kubelet's reason, once it refuses us; else `registered` is set."""
+    """The service. A refusal goes into `stop`; else `registered` is set."""
 
-    def __init__(self, driver_name: str, endpoint: str, registered: threading.Event) -> None:
+    def __init__(self, driver_name: str, endpoint: str, registered: threading.Event, stop: Stop) -> None:
         self._driver_name = driver_name
         self._endpoint = endpoint
         self._registered = registered
-        self.refused: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._stop = stop
 
-    async def GetInfo(self, request: object, context: object) -> Any:  # noqa: N802
+    def GetInfo(self, request: object, context: object) -> Any:  # noqa: N802
         """Type, name, socket and services with their versions, best first."""
         return api_pb2.PluginInfo(
             type=PLUGIN_TYPE,
@@ -34,11 +34,11 @@ class Registration:
             supported_versions=[api.service for api in (*API_VERSIONS, *HEALTH_VERSIONS)],
         )
 
-    async def NotifyRegistrationStatus(self, request: Any, context: object) -> Any:  # noqa: N802
+    def NotifyRegistrationStatus(self, request: Any, context: object) -> Any:  # noqa: N802
         """The kubelet's verdict; a refusal ends the driver, so that it starts anew and tries again."""
         if request.plugin_registered:
             self._registered.set()
             _log.info("driver registered with the kubelet", driver=self._driver_name)
-        elif not self.refused.done():
-            self.refused.set_result(request.error)
+        else:
+            self._stop.put(RegistrationRefusedError(request.error))
         return api_pb2.RegistrationStatusResponse()

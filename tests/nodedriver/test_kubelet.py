@@ -1,28 +1,33 @@
 """The kubelet's protocol over real unix sockets with a real gRPC client: registration, answers by claim, life cycle."""
 
-import asyncio
 import socket
 import stat
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import grpc
 import pytest
+import structlog
 
 from dra.names import ClaimRef, ClaimUID
 from nodedriver.driver import Failed, GivenDevice, Prepared, PrepareResult
 from nodedriver.kubelet.health import HealthStreams
-from nodedriver.kubelet.server import Endpoints, RegistrationRefusedError, serve
+from nodedriver.kubelet.server import Endpoints, serve
+from nodedriver.kubelet.stopping import RegistrationRefusedError, Stop
 from nodedriver.pb.dra.v1 import api_pb2 as v1
 from nodedriver.pb.dra.v1 import api_pb2_grpc as v1_grpc
 from nodedriver.pb.dra.v1beta1 import api_pb2 as v1beta1
 from nodedriver.pb.dra.v1beta1 import api_pb2_grpc as v1beta1_grpc
 from nodedriver.pb.pluginregistration.v1 import api_pb2 as registration
 from nodedriver.pb.pluginregistration.v1 import api_pb2_grpc as registration_grpc
+from tests.cluster.waiting import wait_until
 
 SHARE = "00000000-0000-4000-8000-000000000025"
 GIVEN = GivenDevice(
@@ -35,14 +40,19 @@ class Answers:
     """Verbs that answer by claim name, and remember what they were asked."""
 
     asked: list[tuple[str, ClaimRef]] = field(default_factory=list)
+    logged: list[dict[str, Any]] = field(default_factory=list)  # what a log line would say of the call
+    both: threading.Barrier = field(default_factory=lambda: threading.Barrier(2, timeout=20))
     begun: threading.Event = field(default_factory=threading.Event)
     release: threading.Event = field(default_factory=threading.Event)
 
     def prepare(self, ref: ClaimRef) -> PrepareResult:
         self.asked.append(("prepare", ref))
+        self.logged.append(structlog.contextvars.get_contextvars())
+        if ref.name.startswith("meets"):
+            self.both.wait()
         if ref.name == "slow":
             self.begun.set()
-            self.release.wait(10)
+            self.release.wait(20)
         return Failed("no such device") if ref.name == "bad" else Prepared((GIVEN,))
 
     def unprepare(self, ref: ClaimRef) -> str:
@@ -56,39 +66,29 @@ class Running:
 
     endpoints: Endpoints
     answers: Answers
-    stop: asyncio.Event
-    ended: asyncio.Future[None]
+    stop: Stop
+    ended: Future[None]
 
 
-@asynccontextmanager
-async def running(folder: Path) -> AsyncIterator[Running]:
+@contextmanager
+def running(folder: Path) -> Iterator[Running]:
     endpoints = Endpoints("gpu.portico.dev", folder / "plugin" / "dra.sock", folder / "registry" / "reg.sock")
-    answers, stop = Answers(), asyncio.Event()
-    ended = asyncio.ensure_future(serve(endpoints, answers, HealthStreams("node-1", list), stop))
-    while not endpoints.registration_socket.exists():
-        assert not ended.done(), ended.exception()
-        await asyncio.sleep(0.01)
-    try:
-        yield Running(endpoints, answers, stop, ended)
-    finally:
-        stop.set()
-        await asyncio.wait((ended,))
+    answers, stop = Answers(), SimpleQueue[Exception | None]()
+    with ThreadPoolExecutor(1) as thread:
+        ended = thread.submit(serve, endpoints, answers, HealthStreams("node-1", list), stop)
+        wait_until(lambda: ended.done() or endpoints.registration_socket.exists(), "the registration socket")
+        try:
+            yield Running(endpoints, answers, stop, ended)
+        finally:
+            stop.put(None)
 
 
-@asynccontextmanager
-async def channel(path: Path) -> AsyncIterator[Any]:
+@contextmanager
+def channel(path: Path) -> Iterator[Any]:
     # The kubelet sends this authority since 1.25; grpcio would send the path, percent-encoded.
     options = [("grpc.default_authority", "localhost")]
-    async with grpc.aio.insecure_channel(f"unix://{path}", options=options) as opened:
+    with grpc.insecure_channel(f"unix://{path}", options=options) as opened:
         yield opened
-
-
-def on_server(folder: Path, test: Callable[[Running], Awaitable[None]]) -> None:
-    async def run() -> None:
-        async with running(folder) as server:
-            await test(server)
-
-    asyncio.run(run())
 
 
 def claims(api: Any, *names: str) -> list[Any]:
@@ -96,9 +96,9 @@ def claims(api: Any, *names: str) -> list[Any]:
 
 
 def test_get_info_names_the_driver_and_the_newest_version_first(tmp_path: Path) -> None:
-    async def ask(server: Running) -> None:
-        async with channel(server.endpoints.registration_socket) as to:
-            info = await registration_grpc.RegistrationStub(to).GetInfo(registration.InfoRequest())
+    with running(tmp_path) as server:
+        with channel(server.endpoints.registration_socket) as to:
+            info = registration_grpc.RegistrationStub(to).GetInfo(registration.InfoRequest())
         assert (info.type, info.name) == ("DRAPlugin", "gpu.portico.dev")
         assert info.endpoint == str(tmp_path / "plugin" / "dra.sock")
         assert list(info.supported_versions) == [
@@ -106,14 +106,11 @@ def test_get_info_names_the_driver_and_the_newest_version_first(tmp_path: Path) 
             *("v1.DRAResourceHealth", "v1alpha1.DRAResourceHealth"),
         ]
 
-    on_server(tmp_path, ask)
-
 
 def test_prepare_answers_each_claim_by_its_uid(tmp_path: Path) -> None:
-    async def ask(server: Running) -> None:
-        async with channel(server.endpoints.dra_socket) as to:
-            request = v1.NodePrepareResourcesRequest(claims=claims(v1, "good", "bad", "other"))
-            answer = await v1_grpc.DRAPluginStub(to).NodePrepareResources(request)
+    with running(tmp_path) as server, channel(server.endpoints.dra_socket) as to:
+        request = v1.NodePrepareResourcesRequest(claims=claims(v1, "good", "bad", "other"))
+        answer = v1_grpc.DRAPluginStub(to).NodePrepareResources(request)
         assert set(answer.claims) == {"uid-good", "uid-bad", "uid-other"}
         assert answer.claims["uid-bad"].error == "no such device"
         assert not answer.claims["uid-bad"].devices
@@ -132,79 +129,82 @@ def test_prepare_answers_each_claim_by_its_uid(tmp_path: Path) -> None:
         ]
         assert ("prepare", ClaimRef("ml-team", "good", ClaimUID("uid-good"))) in server.answers.asked
 
-    on_server(tmp_path, ask)
+
+def test_claims_of_one_call_are_prepared_at_once(tmp_path: Path) -> None:
+    with running(tmp_path) as server, channel(server.endpoints.dra_socket) as to:
+        request = v1.NodePrepareResourcesRequest(claims=claims(v1, "meets-1", "meets-2"))
+        answer = v1_grpc.DRAPluginStub(to).NodePrepareResources(request)
+        assert [len(answer.claims[uid].devices) for uid in ("uid-meets-1", "uid-meets-2")] == [1, 1]
+
+
+def test_calls_are_worked_on_at_once(tmp_path: Path) -> None:
+    with running(tmp_path) as server, channel(server.endpoints.dra_socket) as to:
+        call = v1_grpc.DRAPluginStub(to).NodePrepareResources.future
+        calls = [call(v1.NodePrepareResourcesRequest(claims=claims(v1, name))) for name in ("meets-1", "meets-2")]
+        assert [len(each.result(30).claims) for each in calls] == [1, 1]
+
+
+def test_log_lines_name_the_call_for_each_claim(tmp_path: Path) -> None:
+    with running(tmp_path) as server, channel(server.endpoints.dra_socket) as to:
+        for names in (("one", "two", "three"), ("four",)):
+            request = v1.NodePrepareResourcesRequest(claims=claims(v1, *names))
+            v1_grpc.DRAPluginStub(to).NodePrepareResources(request)
+        said = server.answers.logged
+        assert {each["call"] for each in said} == {"NodePrepareResources"}
+        assert [said.count(each) for each in said] == [3, 3, 3, 1]
+        assert len({each["op_id"] for each in said}) == 2
 
 
 def test_unprepare_answers_each_claim(tmp_path: Path) -> None:
-    async def ask(server: Running) -> None:
-        async with channel(server.endpoints.dra_socket) as to:
-            request = v1.NodeUnprepareResourcesRequest(claims=claims(v1, "good", "bad"))
-            answer = await v1_grpc.DRAPluginStub(to).NodeUnprepareResources(request)
+    with running(tmp_path) as server, channel(server.endpoints.dra_socket) as to:
+        request = v1.NodeUnprepareResourcesRequest(claims=claims(v1, "good", "bad"))
+        answer = v1_grpc.DRAPluginStub(to).NodeUnprepareResources(request)
         assert {uid: a.error for uid, a in answer.claims.items()} == {"uid-good": "", "uid-bad": "the card is busy"}
-
-    on_server(tmp_path, ask)
 
 
 def test_the_older_version_has_no_share_ids(tmp_path: Path) -> None:
-    async def ask(server: Running) -> None:
-        async with channel(server.endpoints.dra_socket) as to:
-            request = v1beta1.NodePrepareResourcesRequest(claims=claims(v1beta1, "good"))
-            answer = await v1beta1_grpc.DRAPluginStub(to).NodePrepareResources(request)
+    with running(tmp_path) as server, channel(server.endpoints.dra_socket) as to:
+        request = v1beta1.NodePrepareResourcesRequest(claims=claims(v1beta1, "good"))
+        answer = v1beta1_grpc.DRAPluginStub(to).NodePrepareResources(request)
         assert [d.device_name for d in answer.claims["uid-good"].devices] == ["gpu-0"]
-
-    on_server(tmp_path, ask)
 
 
 def test_no_claims_no_answers(tmp_path: Path) -> None:
-    async def ask(server: Running) -> None:
-        async with channel(server.endpoints.dra_socket) as to:
-            answer = await v1_grpc.DRAPluginStub(to).NodePrepareResources(v1.NodePrepareResourcesRequest())
+    with running(tmp_path) as server, channel(server.endpoints.dra_socket) as to:
+        answer = v1_grpc.DRAPluginStub(to).NodePrepareResources(v1.NodePrepareResourcesRequest())
         assert not answer.claims
-
-    on_server(tmp_path, ask)
 
 
 def test_sockets_are_for_root_alone_and_gone_at_the_end(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with running(tmp_path) as server:
-            paths = (server.endpoints.dra_socket, server.endpoints.registration_socket)
-            assert [stat.S_IMODE(path.stat().st_mode) for path in paths] == [0o600, 0o600]
-            server.stop.set()
-            await server.ended
-            assert [path.exists() for path in paths] == [False, False]
-
-    asyncio.run(run())
+    with running(tmp_path) as server:
+        paths = (server.endpoints.dra_socket, server.endpoints.registration_socket)
+        assert [stat.S_IMODE(path.stat().st_mode) for path in paths] == [0o600, 0o600]
+        server.stop.put(None)
+        server.ended.result(20)
+        assert [path.exists() for path in paths] == [False, False]
 
 
 def test_a_call_is_finished_before_the_kubelet_is_let_go(tmp_path: Path) -> None:
     """When the registration socket goes, a kubelet closes the connection under its own calls."""
-
-    async def run() -> None:
-        async with running(tmp_path) as server, channel(server.endpoints.dra_socket) as to:
-            claims = [v1.Claim(namespace="t", name="slow", uid="u")]
-            call = v1_grpc.DRAPluginStub(to).NodePrepareResources(v1.NodePrepareResourcesRequest(claims=claims))
-            await asyncio.to_thread(server.answers.begun.wait, 10)
-            server.stop.set()
-            await asyncio.sleep(0.2)
-            assert server.endpoints.registration_socket.exists()
-            server.answers.release.set()
-            assert not (await call).claims["u"].error
-            await asyncio.wait_for(server.ended, 5)
-            assert not server.endpoints.registration_socket.exists()
-
-    asyncio.run(run())
+    with running(tmp_path) as server, channel(server.endpoints.dra_socket) as to:
+        request = v1.NodePrepareResourcesRequest(claims=claims(v1, "slow"))
+        call = v1_grpc.DRAPluginStub(to).NodePrepareResources.future(request)
+        assert server.answers.begun.wait(20)
+        server.stop.put(None)
+        time.sleep(0.2)
+        assert server.endpoints.registration_socket.exists()
+        server.answers.release.set()
+        assert not call.result(20).claims["uid-slow"].error
+        server.ended.result(20)
+        assert not server.endpoints.registration_socket.exists()
 
 
 def test_the_stale_socket_of_a_killed_driver_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "plugin").mkdir()
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(tmp_path / "plugin" / "dra.sock"))
-
-    async def ask(server: Running) -> None:
-        async with channel(server.endpoints.dra_socket) as to:
-            await v1_grpc.DRAPluginStub(to).NodePrepareResources(v1.NodePrepareResourcesRequest())
-
-    on_server(tmp_path, ask)
+    with running(tmp_path) as server, channel(server.endpoints.dra_socket) as to:
+        v1_grpc.DRAPluginStub(to).NodePrepareResources(v1.NodePrepareResourcesRequest())
 
 
 def test_sockets_of_killed_pods_are_swept_and_living_ones_are_not(tmp_path: Path) -> None:
@@ -219,54 +219,42 @@ def test_sockets_of_killed_pods_are_swept_and_living_ones_are_not(tmp_path: Path
     with socket.socket(socket.AF_UNIX) as foreign:
         foreign.bind(str(others[0]))
     others[1].write_text("no socket")
-
-    async def run() -> None:
-        with socket.socket(socket.AF_UNIX) as living:
-            living.bind(str(plugin / "dra-4567.sock"))
-            living.listen()
-            async with running(tmp_path) as server:
-                server.stop.set()
-                await server.ended
-        assert (plugin / "dra-4567.sock").exists()
-
-    asyncio.run(run())
+    with socket.socket(socket.AF_UNIX) as living:
+        living.bind(str(plugin / "dra-4567.sock"))
+        living.listen()
+        with running(tmp_path) as server:
+            server.stop.put(None)
+            server.ended.result(20)
+    assert (plugin / "dra-4567.sock").exists()
     assert [path.exists() for path in dead] == [False, False]
     assert [path.exists() for path in others] == [True, True]
 
 
 def test_a_newer_drivers_sockets_are_left_alone(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with running(tmp_path) as server:
-            for path in (server.endpoints.dra_socket, server.endpoints.registration_socket):
-                path.unlink()
-                path.write_text("newer")
-            server.stop.set()
-            await server.ended
-            assert server.endpoints.dra_socket.read_text() == "newer"
-            assert server.endpoints.registration_socket.read_text() == "newer"
-
-    asyncio.run(run())
+    with running(tmp_path) as server:
+        for path in (server.endpoints.dra_socket, server.endpoints.registration_socket):
+            path.unlink()
+            path.write_text("newer")
+        server.stop.put(None)
+        server.ended.result(20)
+        assert server.endpoints.dra_socket.read_text() == "newer"
+        assert server.endpoints.registration_socket.read_text() == "newer"
 
 
 def test_a_refused_registration_ends_the_driver_with_the_kubelets_reason(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with running(tmp_path) as server:
-            async with channel(server.endpoints.registration_socket) as to:
-                status = registration.RegistrationStatus(plugin_registered=False, error="endpoint is taken")
-                await registration_grpc.RegistrationStub(to).NotifyRegistrationStatus(status)
-            with pytest.raises(RegistrationRefusedError, match="endpoint is taken"):
-                await asyncio.wait_for(server.ended, 5)
-            assert not server.endpoints.registration_socket.exists()
-
-    asyncio.run(run())
+    with running(tmp_path) as server:
+        with channel(server.endpoints.registration_socket) as to:
+            status = registration.RegistrationStatus(plugin_registered=False, error="endpoint is taken")
+            registration_grpc.RegistrationStub(to).NotifyRegistrationStatus(status)
+        with pytest.raises(RegistrationRefusedError, match="endpoint is taken"):
+            server.ended.result(20)
+        assert not server.endpoints.registration_socket.exists()
 
 
 def test_an_accepted_registration_goes_on(tmp_path: Path) -> None:
-    async def ask(server: Running) -> None:
-        async with channel(server.endpoints.registration_socket) as to:
+    with running(tmp_path) as server:
+        with channel(server.endpoints.registration_socket) as to:
             status = registration.RegistrationStatus(plugin_registered=True)
-            await registration_grpc.RegistrationStub(to).NotifyRegistrationStatus(status)
-        await asyncio.sleep(0.1)
+            registration_grpc.RegistrationStub(to).NotifyRegistrationStatus(status)
+        time.sleep(0.1)
         assert not server.ended.done()
-
-    on_server(tmp_path, ask)
