@@ -17,6 +17,7 @@ PROPERTIES := tests/dra tests/claims tests/nodedriver tests/simulator
 LONG := tests/claims/test_manifests_corpus.py tests/cluster/test_corpus_fit.py tests/cluster/test_corpus_bytes.py tests/nodedriver/test_crashes.py tests/nodedriver/test_faults.py tests/nodedriver/test_hangs.py tests/nodedriver/test_maintenance.py tests/nodedriver/test_shares.py tests/nodedriver/test_walks.py
 SERVICES := cluster or node or browser or postgres or redis or programs
 export PORTICO_NODE := $(NODE)
+unexport PYTHONDONTWRITEBYTECODE # or every program that starts compiles all it imports anew
 
 help:
 	@echo "make demo    the portal on a simulated cluster with two real node drivers; prints one address (SCENARIO=mixed: another fleet, CLUSTER=real: a Kubernetes of its own, KUBECONFIG=file: a cluster of yours)"

@@ -51,6 +51,8 @@ class Portal:
             "PORTICO_PROBE_NAMESPACE": SYSTEM,
             "PORTICO_DATABASE_URL": f"sqlite:///{folder / 'portico.sqlite3'}",
             "PORTICO_DEMO": str(simulator or ""),
+            "PORTICO_WATCH_SECONDS": "10",  # who stops the cluster wants to see what the portal says then
+            "PORTICO_SILENT_SECONDS": "45",
         }
         self._child: Child | None = None
 
