@@ -19,7 +19,7 @@ def write_atomically(path: Path, content: bytes, *, mode: int | None = None) -> 
 
     `mode` are its permissions, where they are to be others than usual.
     """
-    aside = _aside(path)
+    folder, aside = _beside(path)
     descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _USUAL_MODE)
     try:
         if mode is not None:
@@ -28,18 +28,16 @@ def write_atomically(path: Path, content: bytes, *, mode: int | None = None) -> 
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-    aside.replace(path)
-    _sync_folder(path.parent)
+    os.replace(aside, path)  # noqa: PTH105 - Path takes longer, and each prepare writes three files
+    _sync_folder(folder)
 
 
 def remove_if_present(path: Path) -> None:
     """Remove the file, durably; one that is absent is fine."""
-    _aside(path).unlink(missing_ok=True)
-    try:
-        path.unlink()
-    except FileNotFoundError:
-        return
-    _sync_folder(path.parent)
+    folder, aside = _beside(path)
+    _unlink(aside)
+    if _unlink(path):
+        _sync_folder(folder)
 
 
 class KeptFile[T]:
@@ -82,11 +80,22 @@ def _write_all(descriptor: int, content: bytes) -> None:
         left = left[os.write(descriptor, left) :]
 
 
-def _aside(path: Path) -> Path:
-    return path.with_name(f".{path.name}.next")
+def _beside(path: Path) -> tuple[str, str]:
+    """The file's folder, and where its next text is written."""
+    folder, name = os.path.split(path)
+    return folder, f"{folder}/.{name}.next"
 
 
-def _sync_folder(folder: Path) -> None:
+def _unlink(path: Path | str) -> bool:
+    """Whether there was such a file."""
+    try:
+        os.unlink(path)  # noqa: PTH108 - as above
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _sync_folder(folder: str) -> None:
     """A rename lasts only when its folder is synced too (rename(2), fsync(2))."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:

@@ -76,7 +76,8 @@ def _capability_minor(access: Path) -> int:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text()
+        with path.open("rb", buffering=0) as file:  # whole: a text layer would cost each prepare more than reading
+            return file.read().decode()
     except OSError as error:
         raise GpuError(f"{path} can't be read: {error.strerror}. See whether NVIDIA's driver is loaded.") from error
 
