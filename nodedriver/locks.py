@@ -12,7 +12,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 from nodedriver.deadline import seconds_left
@@ -43,38 +43,31 @@ class Locks:
                 stack.enter_context(self._held(f"gpu-{address}", give_up))
             yield
 
-    @contextmanager
-    def checkpoint(self) -> Iterator[None]:
+    def checkpoint(self) -> AbstractContextManager[None]:
         """Hold the checkpoint's lock, for one read and write. Taken after GPU locks, never before."""
-        with self._held("checkpoint", time.monotonic() + self._deadline):
-            yield
+        return self._held("checkpoint", time.monotonic() + self._deadline)
 
     @contextmanager
     def _held(self, name: str, give_up: float) -> Iterator[None]:
-        with self._among_threads(name, give_up), self._among_processes(name, give_up):
-            yield
-
-    @contextmanager
-    def _among_threads(self, name: str, give_up: float) -> Iterator[None]:
+        """Among the threads of this process, then among processes."""
         lock = self._threads[name]
         if not lock.acquire(timeout=max(give_up - time.monotonic(), 0)):
             raise self._timeout(name)
         try:
-            yield
+            descriptor = os.open(f"{self._folder}/{name}.lock", os.O_WRONLY | os.O_CREAT, 0o666)
+            try:
+                self._wait_for(descriptor, name, give_up)
+                yield
+            finally:
+                os.close(descriptor)
         finally:
             lock.release()
 
-    @contextmanager
-    def _among_processes(self, name: str, give_up: float) -> Iterator[None]:
-        descriptor = os.open(f"{self._folder}/{name}.lock", os.O_WRONLY | os.O_CREAT, 0o666)
-        try:
-            while not _try(descriptor):
-                if time.monotonic() >= give_up:
-                    raise self._timeout(name)
-                time.sleep(_POLL)
-            yield
-        finally:
-            os.close(descriptor)
+    def _wait_for(self, descriptor: int, name: str, give_up: float) -> None:
+        while not _try(descriptor):
+            if time.monotonic() >= give_up:
+                raise self._timeout(name)
+            time.sleep(_POLL)
 
     def _timeout(self, name: str) -> LockTimeoutError:
         return LockTimeoutError(
