@@ -41,6 +41,7 @@ from nodedriver.statusapply import status_request
 
 _log = structlog.get_logger()
 RETRY_SECONDS = 5.0
+GATHER_SECONDS = 0.1  # from the first wish on: claims in a row are one round, after their answers and not beside them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +76,7 @@ class StatusWriter:
         self._failures: dict[ClaimUID, str] = {}
         self._wished: set[ClaimUID] = set()
         self._changed = threading.Condition()
-        self._stopping = False
+        self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="claim-status", daemon=True)
 
     def start(self) -> None:
@@ -85,8 +86,8 @@ class StatusWriter:
 
     def stop(self) -> None:
         """End after the write that is on its way. What was not written is written by the next process."""
+        self._stopping.set()
         with self._changed:
-            self._stopping = True
             self._changed.notify()
         self._thread.join()
 
@@ -128,16 +129,17 @@ class StatusWriter:
     def _run(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._wished or self._stopping)
-                if self._stopping:
-                    return
+                self._changed.wait_for(lambda: self._wished or self._stopping.is_set())
+            if self._stopping.wait(GATHER_SECONDS):
+                return
+            with self._changed:
                 uids, self._wished = self._wished, set()
             if failed := self._keep_all(sorted(uids)):
                 self._wait_before_retry(failed)
 
     def _wait_before_retry(self, failed: Collection[ClaimUID]) -> None:
+        self._stopping.wait(RETRY_SECONDS)
         with self._changed:
-            self._changed.wait_for(lambda: self._stopping, timeout=RETRY_SECONDS)
             self._wished.update(failed)
 
     def _keep_all(self, uids: Sequence[ClaimUID]) -> Sequence[ClaimUID]:
