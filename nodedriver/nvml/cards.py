@@ -61,7 +61,7 @@ def read(card: Card, sys_root: Path) -> GpuFacts:
         pcie_root=sysfs.pcie_root(sys_root, card.address),
         mig_mode_change=mig.mode_change(card) if mig.has_mode(card) else MigModeChange.IMPOSSIBLE,
         mig_enabled=mig.is_enabled(card),
-        compute_mode=ComputeMode(card.ask(pynvml.nvmlDeviceGetComputeMode, card.handle)),
+        compute_mode=_compute_mode(card),
         profiles=profiles,
         instances=tuple(mig.instance_facts(card, instance) for instance in mig.instances(card)),
         surroundings=surroundings(sys_root, card.address),
@@ -70,10 +70,17 @@ def read(card: Card, sys_root: Path) -> GpuFacts:
 
 def state(card: Card) -> CardState:
     """What of a card a prepare has to know."""
-    return CardState(
-        uuid=GpuUUID(card.ask(pynvml.nvmlDeviceGetUUID, card.handle)),
-        compute_mode=ComputeMode(card.ask(pynvml.nvmlDeviceGetComputeMode, card.handle)),
-    )
+    return CardState(uuid=GpuUUID(card.ask(pynvml.nvmlDeviceGetUUID, card.handle)), compute_mode=_compute_mode(card))
+
+
+def set_compute_mode(card: Card, mode: ComputeMode) -> None:
+    """Have the card in that mode. Each share of it asks for the same one, and a look costs less than a change."""
+    if _compute_mode(card) is not mode:
+        card.ask(pynvml.nvmlDeviceSetComputeMode, card.handle, int(mode))
+
+
+def _compute_mode(card: Card) -> ComputeMode:
+    return ComputeMode(card.ask(pynvml.nvmlDeviceGetComputeMode, card.handle))
 
 
 def address_of(info: Any) -> PciAddress:

@@ -152,8 +152,8 @@ class Nvml:
         self._on(gpu, mig.leave)
 
     def set_compute_mode(self, gpu: PciAddress, mode: ComputeMode) -> None:
-        """Set the compute mode of a whole GPU."""
-        self._on(gpu, lambda card: card.ask(pynvml.nvmlDeviceSetComputeMode, card.handle, int(mode)))
+        """Have the whole GPU in that compute mode."""
+        self._on(gpu, lambda card: cards.set_compute_mode(card, mode))
 
     def persistence(self, gpu: PciAddress) -> bool:
         """Whether persistence mode is on; a card without it has it off."""
