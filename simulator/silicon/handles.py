@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from simulator.silicon import pointers
-from simulator.silicon.hardware import ComputeInstance, Gpu, GpuInstance, NvmlReturn
+from simulator.silicon.hardware import ComputeInstance, Gpu, GpuInstance, NvmlReturn, Process
 from simulator.silicon.pci import NVIDIA
 from simulator.silicon.rules import Refused
 from simulator.silicon.state import State
@@ -122,8 +122,10 @@ class Session:
                     os.close(self._open_nodes.pop())
 
     def cards(self) -> tuple[Gpu, ...]:
-        """What NVML sees: the cards that NVIDIA's driver has, numbered without a gap."""
-        gpus = self.state.read().gpus
+        """What NVML sees: the cards that NVIDIA's driver has, numbered without a gap. Dead processes may be on them
+        (see `processes`).
+        """
+        gpus = self.state.as_written().gpus
         known, cards = self._numbered
         if known is not gpus:
             seen = (gpu for gpu in gpus if gpu.driver == NVIDIA)
@@ -178,6 +180,11 @@ class Session:
                     raise Refused(NvmlReturn.GPU_IS_LOST)
                 return gpu
         raise Refused(NvmlReturn.INVALID_ARGUMENT)
+
+    def processes(self, gpu: Gpu) -> tuple[Process, ...]:
+        """Those on the card that live. Only who asks for them pays for a look at each."""
+        (found,) = (each.processes for each in self.state.read().gpus if each.pci_address == gpu.pci_address)
+        return found
 
     def gpu_instance_key(self, handle: Any) -> GpuInstanceKey:
         key = self.key(handle)

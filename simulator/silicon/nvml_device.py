@@ -102,9 +102,9 @@ def _memory(session: Session, device: Any) -> tuple[int, int, int]:
     key = session.key(device)
     if isinstance(key, MigDeviceKey):
         gpu, gi, _ = session.compute_instance(key)
-        return gi.memory_mib * MIB, 0, sum(p.memory_bytes for p in gpu.processes if p.gpu_instance == gi.id)
+        return gi.memory_mib * MIB, 0, sum(p.memory_bytes for p in session.processes(gpu) if p.gpu_instance == gi.id)
     gpu = session.gpu(device)
-    used = sum(p.memory_bytes for p in gpu.processes)
+    used = sum(p.memory_bytes for p in session.processes(gpu))
     return gpu.total_memory_mib * MIB, gpu.reserved_memory_mib * MIB, used
 
 
@@ -197,9 +197,9 @@ def _processes(*kinds: ProcessKind) -> Callable[[Session, Any, Any, Any], None]:
 def _processes_on(session: Session, device: Any) -> tuple[Process, ...]:
     key = session.key(device)
     if not isinstance(key, MigDeviceKey):
-        return session.gpu(device).processes
+        return session.processes(session.gpu(device))
     gpu, gi, ci = session.compute_instance(key)
-    return tuple(p for p in gpu.processes if (p.gpu_instance, p.compute_instance) == (gi.id, ci.id))
+    return tuple(p for p in session.processes(gpu) if (p.gpu_instance, p.compute_instance) == (gi.id, ci.id))
 
 
 def _put_processes(count: Any, infos: Any, processes: list[Process]) -> None:

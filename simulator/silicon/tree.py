@@ -8,6 +8,7 @@ that a process killed between state and files harms nothing for longer than unti
 from __future__ import annotations
 
 import fcntl
+import os
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -72,7 +73,8 @@ def keep_in_step(root: Path, changed: Iterable[Gpu], text: bytes, driver_version
 
 def _keep_gpu_in_step(folder: Path, gpu: Gpu) -> None:
     wanted = _access_files(gpu)
-    present = {p.relative_to(folder).as_posix() for p in folder.glob("**/access")}
+    top = len(f"{folder}/")
+    present = {f"{inside[top:]}/access" for inside, _, files in os.walk(folder) if "access" in files}
     for name in sorted(present - wanted.keys()):
         _remove(folder, Path(name).parent)
     for name, minor in wanted.items():
