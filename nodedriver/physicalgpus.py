@@ -44,7 +44,7 @@ _log = structlog.get_logger()
 LOOK_SECONDS = 180.0  # between two looks at the hardware and the node
 STOP_SECONDS = 10.0  # an NVML call that hangs must not hold up the end
 RETRY_SECONDS = 15.0
-LEAST_SECONDS = 1.0  # between two looks at all: many prepares in a row are one change here
+LEAST_SECONDS = 1.0  # from a nudge to its look: prepares in a row are one change here, and no answer waits beside it
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,10 +155,10 @@ class PhysicalGpus:
             if due:
                 self._look_at = time.monotonic() + LOOK_SECONDS
             written = self._try(look=due)
-            if self._stopping.wait(LEAST_SECONDS if written else RETRY_SECONDS):
-                return
             if written:
                 self._nudged.wait(max(0.0, self._look_at - time.monotonic()))
+            if self._stopping.wait(LEAST_SECONDS if written else RETRY_SECONDS):
+                return
 
     def _try(self, *, look: bool) -> bool:
         """Whether there is nothing to be tried again before something changes."""
