@@ -15,12 +15,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import msgspec
-import urllib3
 
+from dra.kube.calls import Connections
+from dra.kube.connections import KeptConnections
 from dra.kube.errors import UnreachableError
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")  # where the kubelet mounts it
-_CONNECTIONS = 32  # kept open for later calls; more are opened when needed
 _NO = "no usable configuration for a cluster"
 
 
@@ -28,11 +28,11 @@ _NO = "no usable configuration for a cluster"
 class Access:
     """An API server's address, connections that trust it, and what gives the Authorization header ("": none).
 
-    `base` is what the connections want before a path: nothing but the address's own path where they lead nowhere else.
+    `base` is the address's own path, which comes before a request's.
     """
 
     server: str
-    pool: urllib3.PoolManager | urllib3.HTTPConnectionPool
+    connections: Connections
     authorization: Callable[[], str]
     base: str
 
@@ -166,9 +166,7 @@ def _token_of(user: _User, folder: Path) -> Callable[[], str]:
 
 
 def _access(server: str, tls: ssl.SSLContext, authorization: Callable[[], str]) -> Access:
-    """With connections to this one server, which spares each request the look for them."""
-    pool = urllib3.PoolManager(num_pools=1, maxsize=_CONNECTIONS, ssl_context=tls).connection_from_url(server)
-    return Access(server, pool, authorization, urlsplit(server).path)
+    return Access(server, KeptConnections(server, tls), authorization, urlsplit(server).path)
 
 
 class _TokenFile:

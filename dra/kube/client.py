@@ -9,32 +9,30 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from urllib.parse import urlencode
 
-import urllib3
-from urllib3.exceptions import HTTPError
-
 from dra.kube.access import Access, of_kubeconfig, of_pod
+from dra.kube.calls import Answer, BrokenError, Call
 from dra.kube.errors import UnreachableError
-from dra.kube.requests import Request
+from dra.kube.requests import Pairs, Request
 from dra.kube.responses import parse_refusal
 
 _ERROR_STATUS = 400
-_CHUNK = 64 * 1024
+_HEADERS: Pairs = (("Accept", "application/json"), ("User-Agent", "portico"))  # the audit log names the agent
 
 
 class KubeClient:
-    """One connection pool to one API server. Safe to share between threads."""
+    """The connections to one API server. Safe to share between threads."""
 
     def __init__(self, access: Access, *, timeout: float = 10.0) -> None:
         """`timeout` is in seconds, for connecting and for each wait on an answer; watches wait as long as asked."""
         self._access = access
         self._timeout = timeout
-        self._date: tuple[datetime, float] | None = None  # the last answer's, and when by our monotonic clock
+        self._date = "", 0.0  # the last that an answer told, and when by our monotonic clock
 
     @property
     def server(self) -> str:
@@ -55,82 +53,63 @@ class KubeClient:
 
     def server_time(self) -> datetime | None:
         """The API server's clock now (see `dra.kube.port.Cluster`)."""
-        if self._date is None:
+        text, then = self._date
+        try:
+            date = parsedate_to_datetime(text)
+        except ValueError:
             return None
-        date, then = self._date
-        return date + timedelta(seconds=time.monotonic() - then)
+        return date + timedelta(seconds=0.5 + time.monotonic() - then)  # the middle of the second that it names
 
     def send(self, request: Request) -> bytes:
         """The body of a successful answer (see `dra.kube.port.Cluster`)."""
-        response = self._open(request, preload=True, read_timeout=self._timeout)
-        if response.status >= _ERROR_STATUS:
-            raise parse_refusal(response.status, response.data)
-        return response.data
+        with closing(self._open(request, self._timeout)) as answer:
+            body = self._read(answer)
+        if answer.status >= _ERROR_STATUS:
+            raise parse_refusal(answer.status, body)
+        return body
 
     @contextmanager
     def stream(self, request: Request) -> Iterator[Iterator[bytes]]:
         """The lines of a watch (see `dra.kube.port.Cluster`)."""
         seconds = dict(request.query).get("timeoutSeconds", "60")
-        response = self._open(request, preload=False, read_timeout=float(seconds) + self._timeout)
-        try:
-            if response.status >= _ERROR_STATUS:
-                raise parse_refusal(response.status, response.read())
-            yield self._lines(response)
-        finally:
-            response.close()
+        with closing(self._open(request, float(seconds) + self._timeout)) as answer:
+            if answer.status >= _ERROR_STATUS:
+                raise parse_refusal(answer.status, self._read(answer))
+            yield self._lines(answer)
 
-    def _lines(self, response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
+    def _lines(self, answer: Answer) -> Iterator[bytes]:
         rest = b""
         try:
-            for chunk in response.stream(_CHUNK):
+            for chunk in answer.chunks():
                 *lines, rest = (rest + chunk).split(b"\n")
                 yield from (line for line in lines if line)
-        except HTTPError as error:
-            raise UnreachableError(f"the stream from {self.server} broke: {_reason(error)}") from error
+        except BrokenError as error:
+            raise UnreachableError(f"the stream from {self.server} broke: {error}") from error
 
-    def _open(self, request: Request, *, preload: bool, read_timeout: float) -> urllib3.BaseHTTPResponse:
-        query = f"?{urlencode(request.query)}" if request.query else ""
+    def _read(self, answer: Answer) -> bytes:
         try:
-            response = self._access.pool.urlopen(
-                request.method,
-                f"{self._access.base}{request.path}{query}",
-                body=request.body,
-                headers=self._headers(request),
-                preload_content=preload,
-                retries=False,
-                redirect=False,
-                timeout=urllib3.Timeout(connect=self._timeout, read=read_timeout),
-            )
-        except HTTPError as error:
-            raise UnreachableError(f"no answer from {self.server}: {_reason(error)}") from error
-        self._date = _date_of(response) or self._date
-        return response
+            return answer.read()
+        except BrokenError as error:
+            raise UnreachableError(f"no answer from {self.server}: {error}") from error
 
-    def _headers(self, request: Request) -> urllib3.HTTPHeaderDict:
-        headers = urllib3.HTTPHeaderDict({"Accept": "application/json"})
-        if authorization := self._access.authorization():
-            headers["Authorization"] = authorization
-        for name, value in request.headers:
-            headers.add(name, value)
-        return headers
+    def _open(self, request: Request, read_seconds: float) -> Answer:
+        query = f"?{urlencode(request.query)}" if request.query else ""
+        call = Call(
+            method=request.method,
+            target=f"{self._access.base}{request.path}{query}",
+            headers=(*_HEADERS, *self._credentials(), *request.headers),
+            body=request.body,
+            connect_seconds=self._timeout,
+            read_seconds=read_seconds,
+        )
+        try:
+            answer = self._access.connections.open(call)
+        except BrokenError as error:
+            raise UnreachableError(f"no answer from {self.server}: {error}") from error
+        if answer.date:
+            self._date = answer.date, time.monotonic()
+        return answer
 
-
-def _date_of(response: urllib3.BaseHTTPResponse) -> tuple[datetime, float] | None:
-    """The middle of the second that the Date header names, with our time; None for one that is no date or lacks."""
-    try:
-        date = parsedate_to_datetime(response.headers.get("Date", ""))
-    except ValueError:
-        return None
-    return date + timedelta(seconds=0.5), time.monotonic()
-
-
-def _reason(error: BaseException) -> str:
-    """The system's own words for it (such as "Connection refused"), without the library's objects around them."""
-    inner: BaseException | None = error
-    while inner is not None:
-        if isinstance(inner, OSError) and inner.strerror:
-            return inner.strerror
-        inner = inner.__cause__ or inner.__context__
-    return (
-        "it did not answer in time" if isinstance(error, TimeoutError | urllib3.exceptions.TimeoutError) else str(error)
-    )
+    def _credentials(self) -> Pairs:
+        authorization = self._access.authorization()
+        return (("Authorization", authorization),) if authorization else ()

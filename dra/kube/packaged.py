@@ -6,12 +6,15 @@ driver does without it (`access`), since importing it costs memory.
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 from kubernetes import config
 from kubernetes.client import ApiClient, Configuration
 from kubernetes.config.config_exception import ConfigException
 
 from dra.kube.access import Access
 from dra.kube.errors import UnreachableError
+from dra.kube.pooled import PooledConnections
 
 
 def access(kubeconfig: str | None) -> Access:
@@ -30,4 +33,5 @@ def access(kubeconfig: str | None) -> Access:
         return header or ""
 
     server = str(configuration.host)
-    return Access(server, ApiClient(configuration).rest_client.pool_manager, authorization, server)
+    pool = ApiClient(configuration).rest_client.pool_manager
+    return Access(server, PooledConnections(pool, server), authorization, urlsplit(server).path)

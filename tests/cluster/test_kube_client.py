@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import socket
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
 import pytest
-import urllib3
 
 from dra.kube import requests
-from dra.kube.access import Access
-from dra.kube.client import KubeClient, _date_of
+from dra.kube.client import KubeClient
 from dra.kube.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -23,11 +20,10 @@ from dra.kube.errors import (
     UnreachableError,
 )
 from dra.kube.port import list_all
-from dra.kube.requests import DEVICE_CLASSES, NODES, RESOURCE_CLAIM_TEMPLATES, Person
+from dra.kube.requests import DEVICE_CLASSES, RESOURCE_CLAIM_TEMPLATES, Person
 from dra.kube.watch import WatchEvent, parse_event
 from dra.objects import DeviceClass, decode
 from tests.cluster.cluster import Cluster
-from tests.cluster.controlplane import free_ports
 
 
 @pytest.fixture(params=[KubeClient.from_environment, KubeClient.of_node], ids=["package", "node"])
@@ -43,11 +39,6 @@ def made(client: KubeClient) -> Iterator[str]:
     client.send(requests.create(DEVICE_CLASSES, device_class("client-test")))
     yield "client-test"
     client.send(requests.delete(DEVICE_CLASSES, "client-test"))
-
-
-def plain(server: str) -> Access:
-    """No credentials, and trust in whom the machine trusts."""
-    return Access(server, urllib3.PoolManager(), str, server)
 
 
 def device_class(name: str, **extra: object) -> bytes:
@@ -74,19 +65,6 @@ def test_the_server_s_clock_is_told_by_its_answers(client: KubeClient) -> None:
     assert 0.2 < (later - first).total_seconds() < 2  # it goes on without another answer
 
 
-@pytest.mark.parametrize(
-    ("headers", "expected"),
-    [
-        ({"Date": "Mon, 30 Nov 2026 09:00:00 GMT"}, "2026-11-30T09:00:00.500000+00:00"),
-        ({"Date": "soon"}, None),
-        ({}, None),
-    ],
-)
-def test_a_proxy_may_tell_no_date(headers: dict[str, str], expected: str | None) -> None:
-    told = _date_of(urllib3.HTTPResponse(headers=headers))
-    assert (told and told[0].isoformat()) == expected
-
-
 def test_a_dry_run_makes_nothing(client: KubeClient) -> None:
     client.send(requests.create(DEVICE_CLASSES, device_class("dry"), dry_run=True))
 
@@ -104,6 +82,15 @@ def test_a_name_that_exists_and_a_field_that_does_not(client: KubeClient, made: 
 def test_a_delete_of_another_uid_is_a_conflict(client: KubeClient, made: str) -> None:
     with pytest.raises(ConflictError, match="UID in the precondition"):
         client.send(requests.delete(DEVICE_CLASSES, made, uid="00000000-0000-0000-0000-000000000000"))
+
+
+def test_an_apply_writes_the_manager_s_fields(client: KubeClient, made: str) -> None:
+    body = {**json.loads(device_class(made)), "metadata": {"name": made, "labels": {"ours": "yes"}}}
+    path = requests.path_of(DEVICE_CLASSES, name=made)
+    answer = client.send(requests.apply(path, json.dumps(body).encode(), manager="client-test"))
+
+    assert decode(answer, DeviceClass).metadata.labels == {"ours": "yes"}
+    assert '"manager":"client-test","operation":"Apply"' in answer.decode()
 
 
 def test_pages_together_are_the_list(client: KubeClient, made: str) -> None:
@@ -148,29 +135,6 @@ def test_a_person_has_the_persons_rights_and_the_server_names_the_person(client:
 
     with pytest.raises(ForbiddenError, match='User "portico:nobody" cannot create resource "resourceclaimtemplates"'):
         client.send(request.as_person(Person("portico:nobody", ("portico:none",))))
-
-
-def test_no_server_is_told_with_its_address() -> None:
-    (port,) = free_ports(1)
-    client = KubeClient(plain(f"https://127.0.0.1:{port}"), timeout=2)
-
-    with pytest.raises(UnreachableError, match=rf"^no answer from https://127.0.0.1:{port}: Connection refused$"):
-        client.send(requests.get(NODES, "n"))
-    with pytest.raises(UnreachableError), client.stream(requests.watch(NODES)):
-        pass
-
-
-def test_a_server_that_says_nothing_is_told_so() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        client = KubeClient(plain(f"http://127.0.0.1:{silent.getsockname()[1]}"), timeout=0.2)
-
-        with pytest.raises(UnreachableError, match=r"it did not answer in time$"):
-            client.send(requests.get(NODES, "n"))
-
-
-def test_a_certificate_of_somebody_else_is_told_so(cluster: Cluster) -> None:
-    with pytest.raises(UnreachableError, match="certificate verify failed"):
-        KubeClient(plain(cluster.url)).send(requests.get(NODES, "n"))
 
 
 @pytest.mark.parametrize("way", [KubeClient.from_environment, KubeClient.of_node])

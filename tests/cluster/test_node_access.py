@@ -131,6 +131,8 @@ def test_no_account_is_told(environment: dict[str, str], reason: str) -> None:
         ({"certificate-authority-data": "%"}, {}, "here", "a field that ends in -data is not base64"),
         ({"certificate-authority": "none.crt"}, {}, "here", "No such file"),
         ({}, {"tokenFile": "none"}, "here", "No such file"),
+        ({"server": "127.0.0.1:6443"}, {}, "here", "server '127.0.0.1:6443' is no address of http or https"),
+        ({"server": "https://h:port"}, {}, "here", "Port could not be cast to integer value as 'port'"),
         ({"server": 5}, {}, "here", r"Expected `str`, got `int` - at `$.clusters[0].cluster.server`"),
     ],
 )
@@ -144,7 +146,8 @@ def test_what_can_not_be_used_is_named(
         KubeClient.of_node(str(path))
 
 
-def test_the_node_driver_does_without_the_package() -> None:
-    code = "import sys, nodedriver.main; print(sorted(m for m in ('kubernetes', 'yaml', 're2') if m in sys.modules))"
+def test_the_node_driver_does_without_the_portal_s_packages() -> None:
+    spared = ("kubernetes", "urllib3", "yaml", "re2")
+    code = f"import sys, nodedriver.main; print(sorted(each for each in {spared} if each in sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

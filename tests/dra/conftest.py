@@ -15,7 +15,7 @@ import pytest
 BARRED: Final = ("socket.", "subprocess.", "os.", "shutil.", "tempfile.", "urllib.", "ftplib.", "http.")
 READS: Final = frozenset({"os.listdir", "os.scandir", "os.walk", "os.fwalk"})  # the import system's own
 CLOCKS: Final = ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "sleep")
-DOORS: Final = frozenset({"dra.kube.client", "dra.kube.access", "dra.kube.packaged"})
+DOORS: Final = frozenset(f"dra.kube.{room}" for room in ("client", "access", "connections", "packaged", "pooled"))
 _armed = False
 
 
