@@ -15,7 +15,8 @@ GPU ?= 0
 DJANGO_TESTS := tests/portal tests/gpuinventory tests/claims
 PROPERTIES := tests/dra tests/claims tests/nodedriver tests/simulator
 LONG := tests/claims/test_manifests_corpus.py tests/cluster/test_corpus_fit.py tests/cluster/test_corpus_bytes.py tests/nodedriver/test_crashes.py tests/nodedriver/test_faults.py tests/nodedriver/test_hangs.py tests/nodedriver/test_maintenance.py tests/nodedriver/test_shares.py tests/nodedriver/test_walks.py
-SERVICES := cluster or node or browser or postgres or redis or programs
+SERVERS := cluster or node or browser or postgres or redis
+SERVICES := $(SERVERS) or programs
 export PORTICO_NODE := $(NODE)
 unexport PYTHONDONTWRITEBYTECODE # or every program that starts compiles all it imports anew
 
@@ -57,7 +58,8 @@ gpu: $(VENV)/.installed
 	PORTICO_GPU=1 $(BIN)/python -m pytest -q tests/nodedriver/test_contract.py
 
 test: $(if $(filter 1,$(GPU)),gpu) packages go-builds check
-	$(BIN)/python -m pytest -m "$(SERVICES)" --durations=15
+	@scripts/side-by-side '$(BIN)/python -m pytest -m "$(SERVERS)" --durations=15' \
+	  '$(BIN)/python -m pytest -q -m "programs and not ($(SERVERS))" --durations=15'
 	$(BIN)/python -m tests.services postgres -- $(BIN)/python -m pytest -q $(DJANGO_TESTS) -m "not (browser or programs)"
 	@if [ "$(FULL)" = 1 ]; then set -x; \
 	  $(BIN)/python -m pytest -q -m "not ($(SERVICES))" --hypothesis-profile=long $(PROPERTIES); \
