@@ -29,7 +29,7 @@ from nodedriver.mps import MpsClient
 from nodedriver.nvml import Nvml
 from nodedriver.nvml.patience import SECONDS
 from nodedriver.plan import PlanRules
-from nodedriver.ports import Mps
+from nodedriver.ports import Mps, MpsError
 from nodedriver.prepared import PreparedClaims
 from nodedriver.reconciler import Reconciler
 from nodedriver.timeslices import NvidiaSmi
@@ -141,7 +141,15 @@ class Machine:
             offer_namespaces(self.state)
         command = [sys.executable, "-m", "simulator.node", "--root", str(self.tree.root), "mpsd", *flags]
         self._supervisor = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(CHECKOUT)})
-        wait_until((self.plugin_dir / "mps" / "mpsd.sock").exists, "the MPS supervisor's socket")
+        wait_until(self._supervisor_answers, "the MPS supervisor's answer", 60)
+
+    def _supervisor_answers(self) -> bool:
+        """Its socket is there a moment before it listens."""
+        try:
+            MpsClient(self.plugin_dir / "mps" / "mpsd.sock").list()
+        except MpsError:
+            return False
+        return True
 
     def close(self) -> None:
         self.gpus.close()

@@ -120,7 +120,14 @@ def test_a_neighbour_is_untouched_by_a_crash(driver_node: DriverNode) -> None:
     assert not node.prepare(neighbour)[NEIGHBOUR].error
     alone, pid = node.everything(), node.state.read().mps_daemons[0].pid
     asked = node.allocate(SHARE)
-    die_at(node, asked, stall(SET_MODE, after=True), stands_at(SET_MODE))
+    # The neighbour's claim has set the mode: NVML is asked for nothing at which it could stall.
+    (node.tree.root / "die-at").write_text("5")
+    with pytest.raises(grpc.RpcError):
+        node.prepare(asked)
+    node.buried("driver")
+    assert is_started(node)
+    assert (node.tree.root / "boundaries").read_text().endswith("RunDaemon\nWriteSpec\n")
+    node.start("driver")
     assert node.unprepare(asked) == {UID: ""}
     assert node.everything() == alone
     assert node.state.read().mps_daemons[0].pid == pid
