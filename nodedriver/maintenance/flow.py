@@ -30,7 +30,7 @@ from nodedriver.ports import GpuError, ModeAnswer
 
 _log = structlog.get_logger()
 _BUSY_SECONDS = 1.0  # between two looks at a card that changes its mode
-_IDLE_SECONDS = 10.0  # and at one that failed to
+_IDLE_SECONDS = 5.0  # and at one that failed to
 _UNSEEN = "a client that NVML does not name"
 _ERRORS = (GpuError, OSError, CheckpointError, LockTimeoutError)
 
