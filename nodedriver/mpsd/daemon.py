@@ -42,7 +42,7 @@ class Manner:
 
 
 class Daemon:
-    """The control daemon of one device. Not for several threads at once, but for `wait`."""
+    """The control daemon of one device. Not for several threads at once, but for `wait` and `known`."""
 
     def __init__(self, program: Program, places: Places, device: str, manner: Manner) -> None:
         self.device = device
@@ -91,10 +91,11 @@ class Daemon:
 
     def known(self, spec: MpsDaemonSpec) -> MpsDaemonStatus | None:
         """What it said when limits were set last, if it is as asked for, and it and the server of then still run."""
-        if self._told is None or not self._control.is_as(self._told, spec):
+        told, servers = self._told, self._servers
+        if told is None or not self._control.is_as(told, spec):
             return None
-        runs = self.is_alive() and self._servers and all(server.is_alive() for server in self._servers)
-        return self._told.status if runs else None
+        runs = self.is_alive() and servers and all(server.is_alive() for server in servers)
+        return told.status if runs else None
 
     def status(self) -> MpsDaemonStatus:
         """What the daemon says of itself, and its clients."""
@@ -103,21 +104,29 @@ class Daemon:
 
     def look(self, spec: MpsDaemonSpec) -> MpsReport:
         """How it is now: by its process, and asked of the daemon itself, which should have these limits."""
-        known = [server.pid for server in self._servers if server.is_alive()]
-        self._heard([])
-        if not self.is_alive():
-            return self.report(MpsState.DOWN, "the control daemon ended")
+        heard: Iterable[int] = ()
         try:
-            said = self._ask(known)
-            if not set(said.servers) <= set(known):
-                said = self._control.ask(said.servers)
-            self._heard(said.servers)
-            if not self._servers:
-                return self.report(MpsState.DOWN, SERVER_ENDED)
-            if said.at_fault:
-                return self.report(MpsState.FAULT, "a client met a fatal fault; new ones wait until the old have gone")
+            if not self.is_alive():
+                return self.report(MpsState.DOWN, "the control daemon ended")
+            said = self._ask_all()
+            heard = said.servers
+            return self._judged(said, spec)
         except MpsError as error:
             return self.report(MpsState.DOWN, str(error))
+        finally:
+            self._heard(heard)
+
+    def _ask_all(self) -> Said:
+        """With the states of all its servers."""
+        known = [server.pid for server in self._servers if server.is_alive()]
+        said = self._ask(known)
+        return said if set(said.servers) <= set(known) else self._control.ask(said.servers)
+
+    def _judged(self, said: Said, spec: MpsDaemonSpec) -> MpsReport:
+        if not any(start_time(server) for server in said.servers):
+            return self.report(MpsState.DOWN, SERVER_ENDED)
+        if said.at_fault:
+            return self.report(MpsState.FAULT, "a client met a fatal fault; new ones wait until the old have gone")
         return self.report() if self._control.is_as(said, spec) else self.report(MpsState.DOWN, LIMITS_CHANGED)
 
     def report(self, state: MpsState = MpsState.READY, reason: str = "") -> MpsReport:

@@ -47,12 +47,12 @@ class Keeper:
 
     def ensure(self, spec: MpsDaemonSpec) -> MpsDaemonStatus:
         """Let it run with these limits."""
+        if known := self._known(spec):
+            return known
         with self._lock:
             if self._stopping.is_set():
                 raise MpsError(f"the MPS daemon of {spec.device} is being stopped: ask again")
             is_first, self._spec = self._spec is None, spec
-            if self._said.state is MpsState.READY and (known := self._daemon.known(spec)):
-                return known  # what ends is heard, and what is changed is found by the next look
             try:
                 return self._run(spec)
             finally:
@@ -85,6 +85,17 @@ class Keeper:
         """Remove its folder."""
         with self._lock:
             self._daemon.forget()
+
+    def _known(self, spec: MpsDaemonSpec) -> MpsDaemonStatus | None:
+        """What it said when these limits were set; None where that may not hold. Waits for no look, which takes long:
+        what ends is heard, and what is changed is found by the next look.
+        """
+        if self._spec is None or self._stopping.is_set() or self._said.state is not MpsState.READY:
+            return None
+        known = self._daemon.known(spec)
+        if known:
+            self._spec = spec
+        return known
 
     def _run(self, spec: MpsDaemonSpec) -> MpsDaemonStatus:
         """The lock is held."""

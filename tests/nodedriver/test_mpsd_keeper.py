@@ -114,6 +114,22 @@ class TestDaemons:
             assert len(bench.client.list()) == 1
         await_state(bench, MpsState.READY)
 
+    @by_both_protocols
+    def test_who_asks_for_what_is_so_does_not_wait_for_a_look(self, bench: MpsBench, tmp_path: Path) -> None:
+        first = bench.client.ensure(quarter(bench.device))
+        program = bench.tree.driver / "usr/bin/nvidia-cuda-mps-control"
+        content = program.read_text()
+        looks, end = tmp_path / "looks", tmp_path / "end"
+        put_in_place(program, f"#!/bin/sh\n> {looks}\nwhile ! [ -e {end} ]; do sleep 0.1; done\nexit 3\n")
+        look = threading.Thread(target=bench.client.list)
+        look.start()
+        eventually(looks.exists, "the look")
+        assert bench.client.ensure(quarter(bench.device)) == first
+        assert look.is_alive()
+        end.touch()
+        look.join()
+        put_in_place(program, content)
+
     def test_limits_that_somebody_changed_are_set_again(self, bench: MpsBench) -> None:
         pipe = bench.client.ensure(quarter(bench.device)).pipe_directory
         known = bench.client.watch(0, 30)
