@@ -1,7 +1,8 @@
 """What ails the cards, as values: a new event added, the taints of a device, what a look at the card lifts. Pure.
 
 An ailment concerns a whole card, or one GPU instance on it; one of the whole card reaches every device of it, MIG ones
-too. NVML's recovery action, where a card tells it, decides over the table of XIDs.
+too. NVML's recovery action, where a card tells it, decides over the table of XIDs: what it asks for ails the card, even
+where no XID was heard, and where it asks for nothing the card is well.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ class Cause(StrEnum):
     """What was seen; the last part of the taint's key."""
 
     XID = "xid"
+    RECOVERY = "recovery-action"
     LOST = "gpu-lost"
     MPS = "mps-fault"
     UNMONITORED = "unmonitored"
@@ -120,24 +122,30 @@ class Ailments:
         return self if not new and len(kept) == len(self.found) else replace(self, found=(*kept, *new))
 
     def after_look(self, gpu: PciAddress, look: CardLook, now: str) -> Ailments:
-        """What is left after a look at the card: what it recovered from is gone, what it lost is new.
+        """What is left after a look at the card: what it recovered from is gone, what it lost or asks for is new.
 
-        A card that answers and asks for nothing is well again. One that does not tell keeps what asks for a reset or
-        more until the next boot. An ailment of a GPU instance goes with the instance.
+        A card that answers and asks for nothing is well again, but for what only informs. One that does not tell keeps
+        what asks for a reset or more until the next boot. An ailment of a GPU instance goes with the instance.
         """
         if not look.answers:
             return self.having(Ailment(gpu=gpu, cause=Cause.LOST, severity=Severity.NODE, since=now))
         left = tuple(each for each in self.found if each.gpu != gpu or not _is_over(each, look))
-        return self if left == self.found else replace(self, found=left)
+        rest = self if left == self.found else replace(self, found=left)
+        if look.recovery is None or look.recovery is Severity.INFORMATION:
+            return rest
+        return rest.having(Ailment(gpu=gpu, cause=Cause.RECOVERY, severity=look.recovery, since=now))
 
     def at_boot(self, boot_id: str) -> Ailments:
         """Under that boot: a restart of the node ends all of them, and what is still wrong is seen again."""
         return self if boot_id == self.boot_id else Ailments(boot_id=boot_id)
 
     def of(self, gpu: PciAddress, placement: MigPlacement | None) -> tuple[Ailment, ...]:
-        """What concerns that device: the whole card's, and those of what overlaps it."""
-        mine = (each for each in self.found if each.gpu == gpu)
-        return tuple(each for each in mine if _touches(each.placement, placement))
+        """What concerns that device: the whole card's, and those of what overlaps it.
+
+        What the card asks for is left out beside what it follows from: another ailment that asks for as much.
+        """
+        mine = tuple(each for each in self.found if each.gpu == gpu and _touches(each.placement, placement))
+        return tuple(each for each in mine if each.cause is not Cause.RECOVERY or not _explained(each, mine))
 
 
 _OFF_THE_BUS = 79
@@ -155,9 +163,17 @@ def taints_of(driver_name: str, ailments: Iterable[Ailment], policy: Policy) -> 
     hardest: dict[Cause, Ailment] = {}
     for each in ailments:
         known = hardest.get(each.cause)
-        if known is None or _ORDER.index(each.severity) > _ORDER.index(known.severity):
+        if known is None or _hardness(each) > _hardness(known):
             hardest[each.cause] = each
     return tuple(_taint(driver_name, each, policy) for _, each in sorted(hardest.items()))
+
+
+def _hardness(ailment: Ailment) -> int:
+    return _ORDER.index(ailment.severity)
+
+
+def _explained(asked: Ailment, ailments: Iterable[Ailment]) -> bool:
+    return any(each.cause is not Cause.RECOVERY and _hardness(each) >= _hardness(asked) for each in ailments)
 
 
 def _taint(driver_name: str, ailment: Ailment, policy: Policy) -> DeviceTaint:
@@ -182,6 +198,8 @@ def _is_over(ailment: Ailment, look: CardLook) -> bool:
         return False  # the supervisor knows
     if ailment.cause is Cause.LOST:
         return True  # it answers
+    if ailment.cause is Cause.RECOVERY:
+        return look.recovery not in (None, ailment.severity)
     return look.recovery is Severity.INFORMATION and ailment.severity is not Severity.INFORMATION
 
 

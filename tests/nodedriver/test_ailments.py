@@ -23,6 +23,7 @@ CARD, OTHER = PciAddress("0000:17:00.0"), PciAddress("0000:2a:00.0")
 LEFT, RIGHT = MigPlacement(9, 0, 4), MigPlacement(9, 4, 4)
 NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"
 WELL = CardLook(answers=True, recovery=Severity.INFORMATION, placements=frozenset({LEFT}))
+ASKS_RESET, ASKS_NODE = replace(WELL, recovery=Severity.RESET), replace(WELL, recovery=Severity.NODE)
 SILENT = CardLook(answers=False)
 UNTOLD = replace(WELL, recovery=None)
 NOTHING = Ailments(boot_id="b")
@@ -105,8 +106,71 @@ def test_a_card_that_asks_for_nothing_is_well_again() -> None:
 
 def test_a_card_that_still_asks_or_does_not_tell_stays_tainted() -> None:
     ailing = NOTHING.with_event(CardEvent(CARD, 48), NOW)
-    asking = replace(WELL, recovery=Severity.RESET)
-    assert ailing.after_look(CARD, asking, LATER) == ailing.after_look(CARD, UNTOLD, LATER) == ailing
+    assert ailing.after_look(CARD, UNTOLD, LATER) == ailing
+    assert keys(ailing.after_look(CARD, ASKS_RESET, LATER)) == keys(ailing) != []
+
+
+def recovery_taint(value: str, effect: str = "NoSchedule", since: str = NOW) -> DeviceTaint:
+    return DeviceTaint(key=f"{DRIVER}/recovery-action", value=value, effect=effect, time_added=since)
+
+
+def test_what_a_card_asks_for_taints_it_though_no_error_was_heard_until_it_asks_for_nothing() -> None:
+    asking = NOTHING.after_look(CARD, ASKS_RESET, NOW)
+    assert keys(asking) == keys(asking, RIGHT) == [recovery_taint("reset")]
+    assert asking.of(OTHER, None) == ()
+    assert asking.after_look(CARD, ASKS_RESET, LATER) == asking.after_look(CARD, UNTOLD, LATER) == asking
+    assert asking.after_look(CARD, WELL, LATER) == NOTHING
+
+
+def test_a_card_that_asks_for_something_else_says_that_alone() -> None:
+    more = NOTHING.after_look(CARD, ASKS_RESET, NOW).after_look(CARD, ASKS_NODE, LATER)
+    assert keys(more) == [recovery_taint("node", since=LATER)]
+    assert keys(more.after_look(CARD, ASKS_RESET, NOW)) == [recovery_taint("reset")]
+
+
+@pytest.mark.parametrize(
+    ("policy", "effects"),
+    [
+        ("none", ["NoSchedule", "NoSchedule"]),
+        ("node", ["NoSchedule", "NoExecute"]),
+        ("reset", ["NoExecute", "NoExecute"]),
+    ],
+)
+def test_what_a_card_asks_for_evicts_as_an_error_that_asks_for_the_same(policy: str, effects: list[str]) -> None:
+    found = [keys(NOTHING.after_look(CARD, look, NOW), policy=Policy.named(policy)) for look in (ASKS_RESET, ASKS_NODE)]
+    assert [taint.effect for (taint,) in found] == effects
+
+
+def test_a_recovery_action_that_changed_has_the_effect_of_what_it_asks_for() -> None:
+    heard = NOTHING.with_event(CardEvent(CARD, 154), NOW)
+    notice = DeviceTaint(key=f"{DRIVER}/xid", value="154", effect="None", time_added=NOW)
+    asking = heard.after_look(CARD, ASKS_RESET, LATER)
+    assert keys(asking, policy=Policy.named("reset")) == [recovery_taint("reset", "NoExecute", LATER), notice]
+    assert keys(asking.after_look(CARD, WELL, LATER)) == [notice]
+
+
+@pytest.mark.parametrize(
+    "ailing",
+    [
+        NOTHING.with_event(CardEvent(CARD, 48), NOW).after_look(CARD, ASKS_RESET, NOW),
+        NOTHING.after_look(CARD, ASKS_RESET, NOW).with_event(CardEvent(CARD, 48), NOW),
+    ],
+    ids=["heard first", "seen first"],
+)
+def test_an_error_that_asks_for_as_much_says_it_alone(ailing: Ailments) -> None:
+    assert [taint.value for taint in keys(ailing)] == ["48"]
+    assert [each.cause for each in ailing.of(CARD, None)] == [Cause.XID]
+    harder = ailing.after_look(CARD, ASKS_NODE, LATER)
+    assert [taint.value for taint in keys(harder)] == ["node", "48"]
+    assert harder.after_look(CARD, WELL, LATER) == NOTHING
+
+
+def test_an_error_of_an_instance_does_not_speak_for_its_neighbours() -> None:
+    ailing = NOTHING.with_event(CardEvent(CARD, 48, LEFT), NOW).after_look(CARD, ASKS_RESET, NOW)
+    shown = [[taint.value for taint in keys(ailing, each)] for each in (LEFT, None, RIGHT)]
+    assert shown == [["48"], ["48"], ["reset"]]
+    without = ailing.after_look(CARD, replace(ASKS_RESET, placements=frozenset()), LATER)
+    assert keys(without) == [recovery_taint("reset")]
 
 
 def test_information_stays_until_the_next_boot() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from dra.objects import DeviceTaint
 from nodedriver.facts import MigPlacement, PciAddress
-from nodedriver.health.ailments import Policy
+from nodedriver.health.ailments import CardLook, Policy
 from nodedriver.health.monitor import Health, Monitor
 from nodedriver.nvml import Nvml
 from simulator.silicon import nvml as silicon_nvml
@@ -36,10 +36,9 @@ class Ward:
         self.gpus = Nvml(library=None, sys_root=tree.sys)
         self.cards = [gpu.pci_address for gpu in self.gpus.facts()]
         self.published = 0
+        self.looked = 0
         self.health = self.known()
-        self.monitor = Monitor(self.health, self.gpus.events(self.cards), self.gpus.look, self._publish).watch(
-            self.cards
-        )
+        self.monitor = Monitor(self.health, self.gpus.events(self.cards), self._look, self._publish).watch(self.cards)
 
     def known(self, boot_id: str = "b") -> Health:
         """What a driver that starts now knows."""
@@ -48,6 +47,11 @@ class Ward:
     def taints(self, card: int = 0, placement: MigPlacement | None = None) -> list[tuple[str, str]]:
         found: tuple[DeviceTaint, ...] = self.health.taints(self.cards[card], placement)
         return [(taint.key.removeprefix(f"{DRIVER}/"), taint.value) for taint in found]
+
+    def _look(self, gpu: PciAddress) -> CardLook | None:
+        found = self.gpus.look(gpu)
+        self.looked += 1
+        return found
 
     def _publish(self) -> None:
         self.published += 1
@@ -63,6 +67,7 @@ def ward(tmp_path: Path) -> Iterator[Ward]:
 @pytest.fixture
 def watched(ward: Ward) -> Iterator[Ward]:
     ward.monitor.start()
+    wait_until(lambda: ward.looked == len(ward.cards), "the first look at every card")
     yield ward
     ward.monitor.stop()
 
@@ -76,9 +81,10 @@ def test_an_error_is_heard_published_kept_and_lifted_after_a_reset(watched: Ward
     assert watched.known("another boot").taints(watched.cards[1], None) == ()
     watched.monitor.look_around()
     assert watched.taints(1) == [("xid", "48")]
+    published = watched.published
     watched.state.change_gpu(watched.cards[1], lambda gpu: (rules.reset(gpu), None))
     watched.monitor.look_around()
-    assert (watched.taints(1), watched.published) == ([], 2)
+    assert (watched.taints(1), watched.published) == ([], published + 1)
     assert watched.known().taints(watched.cards[1], None) == ()
 
 
@@ -96,7 +102,7 @@ def test_an_error_in_an_instance_concerns_what_overlaps_it(watched: Ward) -> Non
     assert (watched.taints(0, AT_0), watched.taints(0)) == ([], [("xid", "48")])
     watched.gpus.remove_mig(card, AT_4)
     watched.monitor.look_around()
-    assert watched.taints(0) == []
+    assert watched.taints(0) == [("recovery-action", "reset")]
 
 
 def test_a_programs_error_taints_nothing(watched: Ward) -> None:
@@ -104,6 +110,34 @@ def test_a_programs_error_taints_nothing(watched: Ward) -> None:
     watched.state.happen(watched.cards[0], xid=63)
     wait_until(lambda: watched.published == 1, "the publication of the second error")
     assert watched.taints(0) == [("xid", "63")]
+
+
+def asks_for(state: State, card: str, action: int) -> None:
+    """Let NVML say that the card asks for that recovery action, without an event."""
+    state.change_gpu(card, lambda gpu: (replace(gpu, recovery_action=action), None))
+
+
+# nvmlGpuRecoveryAction: GPU reset, node reboot, drain P2P, drain and reset.
+@pytest.mark.parametrize(("action", "value"), [(1, "reset"), (2, "node"), (3, "reset"), (4, "reset")])
+def test_a_look_finds_what_a_card_asks_for_that_no_event_told_of(ward: Ward, action: int, value: str) -> None:
+    asks_for(ward.state, ward.cards[1], action)
+    ward.monitor.look_around()
+    assert [ward.taints(0), ward.taints(1), ward.taints(1, AT_4)] == [[], *[[("recovery-action", value)]] * 2]
+    ward.monitor.look_around()
+    assert ward.published == 1
+    assert ward.known().taints(ward.cards[1], None) == ward.health.taints(ward.cards[1], None)
+    asks_for(ward.state, ward.cards[1], 0)
+    ward.monitor.look_around()
+    assert (ward.taints(1), ward.published) == ([], 2)
+
+
+def test_what_is_lost_with_a_broken_record_is_seen_again(watched: Ward) -> None:
+    watched.state.happen(watched.cards[1], xid=48, recovery_action=1)
+    wait_until(lambda: watched.taints(1) == [("xid", "48")], "the taint of the second card")
+    watched.path.write_bytes(b"{")
+    watched.health = watched.known()
+    Monitor(watched.health, watched.gpus.events([]), watched.gpus.look, lambda: None).watch(watched.cards).look_around()
+    assert watched.taints(1) == [("recovery-action", "reset")]
 
 
 def test_a_lost_card_is_tainted_and_its_neighbours_are_not(ward: Ward) -> None:
@@ -154,3 +188,27 @@ def test_the_driver_taints_every_device_of_the_card_in_the_api(driver_node: Driv
     driver_node.kill()
     driver_node.start("driver")
     assert taints(0) == {expected}
+
+
+@pytest.mark.programs
+def test_the_driver_taints_a_card_that_asks_for_a_reset_that_no_event_told_of(driver_node: DriverNode) -> None:
+    first = driver_node.state.read().gpus[0].pci_address
+
+    def taints() -> list[dict[str, str]]:
+        slices = [each for each in driver_node.store.under(SLICES) if each["spec"].get("devices")]
+        return [taint for each in slices for device in each["spec"]["devices"] for taint in device.get("taints", [])]
+
+    driver_node.terminate("driver")
+    asks_for(driver_node.state, first, 1)
+    driver_node.start("driver")
+    wait_until(taints, "the taints of the card")
+    found = taints()
+    said = {(taint["key"], taint["value"], taint["effect"]) for taint in found}
+    assert said == {(f"{DRIVER}/recovery-action", "reset", "NoSchedule")}
+    driver_node.kill()
+    driver_node.start("driver")
+    assert taints() == found  # the time as well
+    driver_node.terminate("driver")
+    asks_for(driver_node.state, first, 0)
+    driver_node.start("driver")
+    wait_until(lambda: not taints(), "the end of the taints")
