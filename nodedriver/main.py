@@ -138,7 +138,7 @@ def _run_driver(config: Config) -> None:
         specs = _claim_specs(config, gpus, vfio := VfioPci(roots, gpus), records)
         hands = _hands(config, gpus, mps := MpsClient(config.mps_socket), specs, vfio)
         prepared = PreparedClaims(config.checkpoint_file, boot_id=_boot_id(config), locks=locks)
-        unclean = _take_over(prepared, hands, specs)
+        unclean = _take_over(config, prepared, hands, specs)
         facts = as_served(known, prepared.read().passed_through, roots)
         health = Health(config.driver_name, Policy.named(config.health_evicts), config.health_file, _boot_id(config))
         daemons = MpsWatch(mps.watch, prepared.read, health)
@@ -198,9 +198,7 @@ def _card_objects(config: Config, cluster: KubeClient, sources: Sources, cards: 
 def _learnt(config: Config, placements: Placements, gpus: Nvml, locks: Locks) -> tuple[GpuFacts, ...]:
     """The cards, with what one of them had to be asked in MIG mode: none with claims, or where that is not known."""
     facts = gpus.facts()
-    lost = not config.checkpoint_file.exists() and any(
-        config.cdi_dir.glob(file_name(config.driver_name, ClaimUID("*")))
-    )
+    lost = not config.checkpoint_file.exists() and _ran_before(config)
     try:
         checkpoint = read_checkpoint(config.checkpoint_file, _boot_id(config))
         held = {gpu for claim in checkpoint.claims.values() for gpu in claim.gpus} | checkpoint.unclean.keys()
@@ -208,6 +206,13 @@ def _learnt(config: Config, placements: Placements, gpus: Nvml, locks: Locks) ->
     except (CheckpointError, LockTimeoutError) as error:
         _log.warning("MIG placements not learnt", error=str(error))
         return facts
+
+
+def _ran_before(config: Config) -> bool:
+    """Whether this node has had claims, or could have: what is published, and files of claims, come after the first
+    checkpoint.
+    """
+    return config.published_file.exists() or any(config.cdi_dir.glob(file_name(config.driver_name, ClaimUID("*"))))
 
 
 def _every(config: Config, gpus: Nvml, plain: tuple[PlainCardFacts, ...]) -> tuple[CardFacts, ...]:
@@ -329,13 +334,15 @@ def _healths(parts: Parts, health: Health) -> list[DeviceHealth]:
     ]
 
 
-def _take_over(prepared: PreparedClaims, hands: Hands, specs: ClaimSpecs) -> Collection[PciAddress]:
+def _take_over(config: Config, prepared: PreparedClaims, hands: Hands, specs: ClaimSpecs) -> Collection[PciAddress]:
     """Open the checkpoint; the cards that take no new claims."""
-    opened = prepared.open(specs.noted().values(), hands.look_for_unclean)
+    opened = prepared.open(specs.noted().values(), hands.look_for_unclean, ran_before=_ran_before(config))
     specs.sweep(lambda: prepared.read().claims)
     unclean = prepared.read().unclean
     if opened.aside is not None:
         _log.error("unreadable checkpoint set aside", kept_as=str(opened.aside.path), reason=opened.aside.reason)
+    if opened.was_deleted:
+        _log.error("checkpoint had been deleted, and is made anew from the CDI files")
     for ref in opened.restored:
         _log.warning("resource claim taken over from its CDI file", namespace=ref.namespace, name=ref.name, uid=ref.uid)
     for reason in unclean.values():

@@ -26,10 +26,13 @@ class SetAside:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What taking the checkpoint over came to: what was set aside, and which claims were made anew from their files."""
+    """What taking the checkpoint over came to: what was set aside, which claims were made anew from their files, and
+    whether the checkpoint had been deleted.
+    """
 
     aside: SetAside | None
     restored: tuple[ClaimRef, ...]
+    was_deleted: bool
 
 
 class PreparedClaims:
@@ -41,27 +44,36 @@ class PreparedClaims:
         self._boot_id = boot_id
         self._locks = locks
 
-    def open(self, noted: Iterable[PreparedClaim], look: Callable[[Iterable[PreparedClaim]], UncleanCards]) -> Opened:
+    def open(
+        self,
+        noted: Iterable[PreparedClaim],
+        look: Callable[[Iterable[PreparedClaim]], UncleanCards],
+        *,
+        ran_before: bool = False,
+    ) -> Opened:
         """Take the checkpoint over at start-up, and say what had to be done.
 
-        One that can't be read is set aside and made anew from the claims that the CDI files note. The cards on which
-        `look` finds more than these claims explain take no new ones: nobody knows any more whose state they carry. They
-        stay so over restarts until `look` finds them clean.
+        One that can't be read is set aside. It, or one that was deleted (`ran_before`: there must have been one), is
+        made anew from the claims that the CDI files note. The cards on which `look` finds more than these claims
+        explain take no new ones: nobody knows any more whose state they carry. They stay so over restarts until `look`
+        finds them clean.
         """
         with self._locks.checkpoint():
+            was_deleted = ran_before and not self._path.exists()
             checkpoint, aside = self._taken_over()
             restored = [claim for claim in noted if claim.uid not in checkpoint.claims]
             for claim in restored:
                 checkpoint = _restored(checkpoint, claim)
-            if aside:
-                unclean = _refusals(look(checkpoint.claims.values()), aside.path.name)
+            if aside or was_deleted:
+                lost = f"could not be read (it is kept as {aside.path.name})" if aside else "had been deleted"
+                unclean = _refusals(look(checkpoint.claims.values()), lost)
                 checkpoint = replace(checkpoint, unclean=unclean)
             elif checkpoint.unclean:
                 still = look(checkpoint.claims.values())
                 unclean = {gpu: why for gpu, why in checkpoint.unclean.items() if gpu in still}
                 checkpoint = replace(checkpoint, unclean=unclean)
             write_checkpoint(self._path, checkpoint)
-        return Opened(aside, tuple(claim.ref for claim in restored if claim.uid in checkpoint.claims))
+        return Opened(aside, tuple(claim.ref for claim in restored if claim.uid in checkpoint.claims), was_deleted)
 
     def _taken_over(self) -> tuple[Checkpoint, SetAside | None]:
         try:
@@ -99,10 +111,10 @@ def _restored(checkpoint: Checkpoint, claim: PreparedClaim) -> Checkpoint:
     return checkpoint.with_claim(claim)
 
 
-def _refusals(unclean: UncleanCards, aside: str) -> dict[PciAddress, str]:
+def _refusals(unclean: UncleanCards, lost: str) -> dict[PciAddress, str]:
     return {
-        gpu: f"GPU {gpu} takes no new claims, since the checkpoint could not be read (it is kept as {aside}) and the "
-        f"card still has {what}. An operator must make it clean (nvidia-smi mig -dci, then -dgi; nvidia-smi -c "
-        "DEFAULT; restart the MPS supervisor) and then restart the node driver"
+        gpu: f"GPU {gpu} takes no new claims, since the checkpoint {lost} and the card still has {what}. "
+        "An operator must make it clean (nvidia-smi mig -dci, then -dgi; nvidia-smi -c DEFAULT; "
+        "restart the MPS supervisor) and then restart the node driver"
         for gpu, what in unclean.items()
     }

@@ -7,6 +7,7 @@ by hand.
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -133,6 +134,58 @@ def test_a_checkpoint_that_is_lost(bare_node: DriverNode, asked: Any, how: str) 
     assert devices(bare_node.prepare(asked)[UID]) == [MIG]
     assert bare_node.unprepare(asked) == {UID: ""}
     assert seen(bare_node) == NOTHING
+
+
+HALF = Seen(mig=True, instances=((9, 4, 1),), entries=((UID, "started", MIG),), files=())
+
+
+def half_prepared(bare_node: DriverNode) -> Any:
+    """A claim whose driver died when its instance was made and no CDI file written."""
+    claim = bare_node.allocate(allocated(given(MIG, 100), uid=UID))
+    assert devices(bare_node.prepare(claim)[UID]) == [MIG]
+    bare_node.kill()
+    checkpoint = bare_node.plugin_dir / "checkpoint.json"
+    checkpoint.write_text(checkpoint.read_text().replace('"completed"', '"started"'))
+    (bare_node.cdi_dir / CDI_NAME).unlink()
+    assert seen(bare_node) == HALF
+    return claim
+
+
+def taints(bare_node: DriverNode, card: int) -> list[Any]:
+    slices = bare_node.store.under(SLICES)
+    every = [device for each in slices for device in each["spec"].get("devices", [])]
+    (found,) = (device for device in every if device["name"] == f"gpu-{card}")
+    return [(taint["key"], taint["effect"]) for taint in found.get("taints", [])]
+
+
+def test_a_checkpoint_that_is_deleted_while_a_claim_is_half_prepared_closes_its_card(bare_node: DriverNode) -> None:
+    """Nobody knows whose instance it is; once it is gone the card serves again."""
+    claim = half_prepared(bare_node)
+    (bare_node.plugin_dir / "checkpoint.json").unlink()
+    bare_node.start("driver")
+    assert (
+        "the checkpoint had been deleted and the card still has 1 MIG instances" in bare_node.prepare(claim)[UID].error
+    )
+    assert (taints(bare_node, 0), taints(bare_node, 1)) == ([(f"{DRIVER}/unclean", "NoSchedule")], [])
+    bare_node.terminate("driver")
+    change_card(bare_node, without_instances)
+    bare_node.start("driver")
+    assert taints(bare_node, 0) == []
+    assert devices(bare_node.prepare(claim)[UID]) == [MIG]
+    assert seen(bare_node) == PREPARED
+
+
+def test_instances_of_an_administrator_close_no_card_at_the_first_start(bare_node: DriverNode) -> None:
+    bare_node.terminate("driver")
+    shutil.rmtree(bare_node.plugin_dir)
+    shutil.rmtree(bare_node.cdi_dir)
+    change_card(bare_node, lambda gpu: replace(gpu, mig_current=True, mig_pending=True))
+    change_card(bare_node, lambda gpu: rules.create_gpu_instance(gpu, 19, (0, 1))[0])
+    bare_node.start("driver")
+    assert taints(bare_node, 0) == []
+    asked = bare_node.allocate(allocated(given(MIG, 100), uid=UID))
+    assert devices(bare_node.prepare(asked)[UID]) == [MIG]
+    assert seen(bare_node).instances == ((19, 0, 0), (9, 4, 1))
 
 
 def test_a_cdi_file_that_is_lost_is_written_at_the_start(bare_node: DriverNode, asked: Any) -> None:
