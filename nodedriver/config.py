@@ -21,7 +21,8 @@ TIME_SLICES = 10  # where nothing else is said
 EVICTIONS = ("none", "node", "reset")
 MIG_MODES = ("when-needed", "keep")
 MOST_PORT = 65535
-LONGEST_RESET_WAIT = 540  # seconds: the scheduler waits for 600 (bindingTimeout), and a reset takes up to 40
+# Seconds: the scheduler waits for 600 (bindingTimeout). A try may begin 30 after the wait, takes 60, and is then told.
+LONGEST_RESET_WAIT = 480
 MOST_SLOTS = 128  # of one card's time
 DEVICE_PLUGINS = "var/lib/kubelet/device-plugins"  # pluginapi.DevicePluginPath, whatever the kubelet's root is
 SOCKET_PATH_LIMIT = 107  # bytes; sun_path of unix(7) holds 108 with its NUL

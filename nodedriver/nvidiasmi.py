@@ -11,6 +11,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from nodedriver.deadline import seconds_left
 from nodedriver.driverroot import find_program, library_folders
 from nodedriver.facts import PciAddress
 from nodedriver.ports import GpuError
@@ -18,7 +19,10 @@ from nodedriver.ports import GpuError
 
 @dataclass(frozen=True, slots=True)
 class SmiCall:
-    """One call about a card. `fails` says in words what is not so without it; `seconds` is how long it may take."""
+    """One call about a card. `fails` says in words what is not so without it; `seconds` is how long it may take.
+
+    Less where the call of the kubelet or the try that it is part of has less left.
+    """
 
     gpu: PciAddress
     fails: str
@@ -55,7 +59,7 @@ def _run(command: list[str], driver_root: Path, call: SmiCall) -> tuple[int, str
     except OSError as error:
         raise GpuError(f"GPU {call.gpu}: {call.fails}: {error}") from error
     try:
-        out, err = child.communicate(timeout=call.seconds)
+        out, err = child.communicate(timeout=seconds_left(call.seconds))
     except subprocess.TimeoutExpired as error:
         child.kill()
         raise GpuError(f"GPU {call.gpu}: {call.fails}: {error}") from error

@@ -20,6 +20,8 @@ from nodedriver.inventory import mode_failed, mode_ready
 from nodedriver.maintenance.awaited import Awaited
 
 TRIES = 3  # of the reset itself
+START_SECONDS = 30.0  # after the wait for others, in which a try may still begin: a card that nobody holds gets one
+TRY_SECONDS = 60.0  # of one try: a reset takes up to 40, and a call of NVML that does not come back 20
 _LONGEST = 1000  # characters of a condition's message, of 32,768 that the API takes: it goes into the pod's events
 
 
@@ -63,6 +65,11 @@ class Rules:
     driver_name: str
     wait: float
 
+    @property
+    def last_start(self) -> timedelta:
+        """When the last try may begin, after the work on the card began; TRY_SECONDS later it has ended."""
+        return timedelta(seconds=self.wait + START_SECONDS)
+
 
 @dataclass(frozen=True, slots=True)
 class Decision:
@@ -84,8 +91,8 @@ def decide(seen: Seen, awaited: Sequence[Awaited], kept: Kept | None, rules: Rul
         return Decision(_held(begun, seen, rules, now))
     if kept is None:
         return Decision(begun)  # published first: others keep off the card
-    if kept.tries >= TRIES:
-        return Decision(replace(kept, phase=Phase.FAILED, held=False))
+    if kept.tries >= TRIES or now > _since(kept) + rules.last_start:
+        return Decision(_given_up(kept))
     return Decision(replace(kept, tries=kept.tries + 1, why="", held=False), switch=True)
 
 
@@ -114,12 +121,22 @@ def _begun(first: Awaited, now: datetime) -> Kept:
 
 def _held(kept: Kept, seen: Seen, rules: Rules, now: datetime) -> Kept:
     """Others have the card; over the deadline it has failed, under the scheduler's own (600 s, bindingTimeout)."""
-    given_up = now >= datetime.fromisoformat(kept.since) + timedelta(seconds=rules.wait)
+    given_up = now >= _since(kept) + timedelta(seconds=rules.wait)
     what = ", ".join(seen.obstacles)
     why = f"GPU {kept.gpu} can't change to mode {kept.target} while it is held by {what}"
     if given_up:
         why += f"; after {rules.wait:g} s that was given up. End what holds it: the card is then offered again"
     return replace(kept, phase=Phase.FAILED if given_up else Phase.WORKING, why=why, held=True)
+
+
+def _given_up(kept: Kept) -> Kept:
+    """No time is left, or it was tried often enough. A card that was never tried is offered again at once."""
+    why = kept.why or f"GPU {kept.gpu} could not be changed to mode {kept.target} in time, after {kept.tries} tries"
+    return replace(kept, phase=Phase.FAILED, why=why, held=kept.tries == 0)
+
+
+def _since(kept: Kept) -> datetime:
+    return datetime.fromisoformat(kept.since)
 
 
 def _is_over(kept: Kept, seen: Seen) -> bool:

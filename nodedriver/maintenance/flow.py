@@ -19,10 +19,11 @@ from dra.kube.port import Cluster
 from nodedriver.boundary import boundary
 from nodedriver.cardmodes import CardMode
 from nodedriver.checkpoint import CheckpointError
+from nodedriver.deadline import of_call
 from nodedriver.facts import PciAddress
 from nodedriver.locks import Locks, LockTimeoutError
 from nodedriver.maintenance.awaited import Awaited, conditions_request
-from nodedriver.maintenance.deciding import Kept, Rules, Seen, decide, say
+from nodedriver.maintenance.deciding import TRY_SECONDS, Kept, Rules, Seen, decide, say
 from nodedriver.maintenance.following import AwaitedClaims
 from nodedriver.maintenance.ledger import Ledger
 from nodedriver.maintenance.workshop import Workshop
@@ -45,6 +46,7 @@ class Maintenance:
         self._rules = Rules(claims.naming.driver_name, wait)
         self._stubborn = ledger.stubborn()
         self._said: dict[tuple[str, str, str | None], Awaited] = {}
+        self._has_tried = False  # in this look
         self._woken = threading.Event()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="maintenance", daemon=True)
@@ -90,7 +92,8 @@ class Maintenance:
         awaited = [self._as_said(each) for each in found]
         self._said = {_key(each): each for each in awaited}
         waiting = {each.gpu for each in awaited if not each.is_settled}
-        for gpu in sorted(waiting | kept.keys()):
+        self._has_tried = False
+        for gpu in sorted(waiting | kept.keys(), key=lambda gpu: (kept[gpu].tries if gpu in kept else 0, gpu)):
             self._attend(gpu, awaited, kept.get(gpu))
         return bool(waiting)
 
@@ -129,6 +132,9 @@ class Maintenance:
         target = kept.target if kept else next((each.mode for each in mine if each.mode), CardMode.WHOLE)
         seen = self._workshop.look(gpu, target)
         decision = decide(seen, mine, kept, self._rules, datetime.now(UTC))
+        if decision.switch and self._has_tried:
+            self._woken.set()
+            return seen, kept  # one try a look, so that no card's deadline waits for the tries of all others
         self._keep(gpu, kept, decision.kept)
         if decision.kept and decision.switch:
             return self._switch(gpu, mine, decision.kept)
@@ -137,20 +143,25 @@ class Maintenance:
 
     def _switch(self, gpu: PciAddress, mine: Sequence[Awaited], kept: Kept) -> tuple[Seen, Kept | None]:
         """A try. Where somebody unseen holds the card it was none, and they are waited for."""
-        answer, why = None, ""
-        try:
-            answer = self._workshop.switch(gpu, kept.target)
-        except GpuError as error:
-            why = str(error)
-        seen = self._workshop.look(gpu, kept.target)
+        self._has_tried = True
+        with of_call(TRY_SECONDS):
+            answer, why = self._try(gpu, kept.target)
+            seen = self._workshop.look(gpu, kept.target)
+            self._take_back(gpu, seen)
         if answer is ModeAnswer.IN_USE:
             seen, kept = replace(seen, obstacles=(_UNSEEN,)), replace(kept, tries=kept.tries - 1)
         if answer is ModeAnswer.DONE:
             self._ledger.unmark(gpu)
         after = replace(kept, why=why) if why else decide(seen, mine, kept, self._rules, datetime.now(UTC)).kept
-        self._take_back(gpu, seen)
         self._keep(gpu, kept, after)
         return seen, after
+
+    def _try(self, gpu: PciAddress, target: CardMode) -> tuple[ModeAnswer | None, str]:
+        """The answer, or why there is none."""
+        try:
+            return self._workshop.switch(gpu, target), ""
+        except GpuError as error:
+            return None, str(error)
 
     def _take_back(self, gpu: PciAddress, seen: Seen) -> None:
         """What is refused is tried at the next look: the card is kept as long as a wish is left with it."""

@@ -14,6 +14,7 @@ from functools import wraps
 
 import pynvml
 
+from nodedriver.deadline import seconds_left
 from nodedriver.ports import GpuError
 
 _SECONDS = 15.0  # of those who use the session when it is to end; a card that hangs keeps it for longer
@@ -54,11 +55,12 @@ class Session:
     def _take_away(self) -> None:
         with self._changed:
             self._asked_for += 1
-            if not self._changed.wait_for(lambda: not self._users, timeout=_SECONDS):
+            seconds = seconds_left(_SECONDS)
+            if not self._changed.wait_for(lambda: not self._users, timeout=seconds):
                 self._asked_for -= 1
                 self._changed.notify_all()
                 raise GpuError(
-                    f"no card can be reset while this driver waits for NVML, for more than {_SECONDS:g} s now: "
+                    f"no card can be reset while this driver waits for NVML, for more than {seconds:.0f} s now: "
                     "its log says for which card"
                 )
             if not self._is_away:

@@ -255,7 +255,7 @@ def test_the_driver_makes_of_its_variables_the_folders_that_are_mounted(all_on: 
         ({"nodeDriver": {"migMode": "never"}}, "migMode"),
         ({"nodeDriver": {"mpsProtocol": 1}}, "mpsProtocol"),
         ({"nodeDriver": {"httpPort": 65536}}, "httpPort"),
-        ({"nodeDriver": {"resetWaitSeconds": 541}}, "resetWaitSeconds"),
+        ({"nodeDriver": {"resetWaitSeconds": 481}}, "resetWaitSeconds"),
         ({"teams": [{"name": "ml-team"}]}, "namespaces"),
         ({"teams": [{"name": "ML", "namespaces": ["a"]}]}, "name"),
         ({"teams": [{"name": "ml", "namespaces": ["a", "a"]}]}, "equal"),

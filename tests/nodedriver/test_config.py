@@ -73,7 +73,7 @@ WRONG = {
         "(PORTICO_NVIDIA_CTK): 'bin/nvidia-ctk' is neither auto nor off nor an",
     ),
     "maybe integrated": (("--integrated-cards", "maybe"), {}, "(PORTICO_INTEGRATED_CARDS): 'maybe' is none of no, yes"),
-    "too long a wait": (("--reset-wait", "541"), {}, "(PORTICO_RESET_WAIT): '541' is not a whole number from 0 to 540"),
+    "too long a wait": (("--reset-wait", "481"), {}, "(PORTICO_RESET_WAIT): '481' is not a whole number from 0 to 480"),
     "no such protocol": (("--mps-protocol", "4"), {}, "(PORTICO_MPS_PROTOCOL): '4' is none of 2, 3"),
     "bad MIG mode": (("--mig-mode", "never"), {}, "(PORTICO_MIG_MODE): 'never' is none of when-needed, keep"),
     "neither yes nor no": (

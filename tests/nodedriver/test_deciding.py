@@ -22,6 +22,7 @@ WAITS = Awaited(
     ref=ClaimRef("ml-team", "part", ClaimUID("a")), device="gpu-0-mig-3g40gb-4", share_id=None, gpu=GPU, mode=MIG
 )
 WORKING = Kept(gpu=GPU, target=MIG, since="2026-01-01T00:00:00Z")
+TRIED = replace(WORKING, tries=1, why="nvidia-smi said no")
 FAILED = replace(WORKING, phase=Phase.FAILED, why="nvidia-smi said no")
 LEFT = replace(FAILED, held=True)
 
@@ -32,7 +33,7 @@ LEFT = replace(FAILED, held=True)
         (IDLE, [], None, Decision(None)),
         (IDLE, [WAITS], None, Decision(WORKING)),
         (IDLE, [WAITS], WORKING, Decision(replace(WORKING, tries=1), switch=True)),
-        (IDLE, [WAITS], replace(WORKING, tries=TRIES), Decision(replace(WORKING, tries=TRIES, phase=Phase.FAILED))),
+        (IDLE, [WAITS], replace(TRIED, tries=TRIES), Decision(replace(TRIED, tries=TRIES, phase=Phase.FAILED))),
         (Seen(MIG, MIG), [WAITS], WORKING, Decision(None)),
         (HELD, [], WORKING, Decision(None)),
         (IDLE, [replace(WAITS, mode=None)], None, Decision(None)),
