@@ -34,7 +34,11 @@ _ENFORCED = {
         "another share, so a process that clears its environment meets those"
     ),
     EnforcedBy.NONE: "no process is held to any memory or compute",
+    EnforcedBy.UNKNOWN: (
+        "nobody can tell whether processes are held to this share's limits while the MPS supervisor does not answer"
+    ),
 }
+_STATUS = {EnforcedBy.SERVER: "True", EnforcedBy.UNKNOWN: "Unknown"}  # of ShareEnforced, else False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,17 +122,27 @@ def _conditions(
 def _mps_ready(device: PreparedDevice, around: Around) -> Condition | None:
     if device.mps is None:
         return None
-    for each in around.ailing(device.gpu, device.placement):
-        if each.cause is Cause.MPS:
-            return Condition(type=MPS_READY, status="False", reason="DaemonFault", message=str(each))
-    return Condition(type=MPS_READY, status="True", reason="DaemonReady", message="its MPS daemon answers")
+    fault = _daemon_fault(device, around)
+    if fault is None:
+        return Condition(type=MPS_READY, status="True", reason="DaemonReady", message="its MPS daemon answers")
+    if fault.is_untold:
+        message = (
+            f"the MPS supervisor has not answered since {fault.since}, so nobody can tell how its MPS daemon is: see "
+            "whether the supervisor's pod (nodedriver.mpsd) runs on the node, and what its log says"
+        )
+        return Condition(type=MPS_READY, status="Unknown", reason="SupervisorSilent", message=message)
+    return Condition(type=MPS_READY, status="False", reason="DaemonFault", message=str(fault))
+
+
+def _daemon_fault(device: PreparedDevice, around: Around) -> Ailment | None:
+    return next((each for each in around.ailing(device.gpu, device.placement) if each.cause is Cause.MPS), None)
 
 
 def _share_enforced(device: PreparedDevice, around: Around) -> Condition | None:
     if device.mps is None and not device.slot_count:
         return None
     enforcer = _enforcer(device, around)
-    status = "True" if enforcer is EnforcedBy.SERVER else "False"
+    status = _STATUS.get(enforcer, "False")
     return Condition(type=SHARE_ENFORCED, status=status, reason=enforcer.value, message=_ENFORCED[enforcer])
 
 
@@ -171,7 +185,9 @@ def _enforcer(device: PreparedDevice, around: Around) -> EnforcedBy:
     if device.mps is None:
         return EnforcedBy.NONE
     shares = limits_of(sharers(device, around.checkpoint.claims.values()))
-    return enforced_by(device.mps, shares, around.protocol(device.uuid))
+    enforcer = enforced_by(device.mps, shares, around.protocol(device.uuid))
+    fault = _daemon_fault(device, around)
+    return EnforcedBy.UNKNOWN if fault and fault.is_untold and enforcer is not EnforcedBy.NONE else enforcer
 
 
 def _since(condition: Condition, told: AllocatedDeviceStatus | None, now: str) -> Condition:

@@ -15,11 +15,15 @@ from nodedriver.ports import MpsDaemonSpec, MpsShare
 
 
 class EnforcedBy(StrEnum):
-    """Who holds the clients of a share to its limits; a word of the claim's device status."""
+    """Who holds the clients of a share to its limits; a word of the claim's device status.
+
+    Unknown, while the MPS supervisor does not answer.
+    """
 
     SERVER = "Server"
     CLIENT_ENVIRONMENT = "ClientEnvironment"
     NONE = "None"
+    UNKNOWN = "Unknown"
 
 
 def daemon_spec(uuid: str, shares: Sequence[MpsShare]) -> MpsDaemonSpec:

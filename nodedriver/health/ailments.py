@@ -26,11 +26,14 @@ class Cause(StrEnum):
     UNMONITORED = "unmonitored"
 
 
+SILENT = "supervisor-silent"  # instead of a daemon's state: nobody tells it
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ailment:
     """One thing that is wrong. `code` is the XID; `since` is RFC 3339; `placement` None concerns the whole card.
 
-    `state` is how the MPS daemon is, for a fault of one.
+    `state` is how the MPS daemon is, for a fault of one, or SILENT.
     """
 
     gpu: PciAddress
@@ -45,6 +48,11 @@ class Ailment:
     def value(self) -> str:
         """The taint's value, a label value: the XID's number, the daemon's state, else what it asks for."""
         return str(self.code) if self.cause is Cause.XID else self.state or self.severity.value
+
+    @property
+    def is_untold(self) -> bool:
+        """Whether it says that nobody can tell how the device is, and not that the device is ill."""
+        return self.cause is Cause.UNMONITORED or self.state == SILENT
 
     def __str__(self) -> str:
         what = f"XID {self.code} ({name_of(self.code) or 'unknown'})" if self.cause is Cause.XID else self.cause.value

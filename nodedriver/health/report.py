@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from nodedriver.health.ailments import Ailment, Cause
+from nodedriver.health.ailments import Ailment
 from nodedriver.health.xids import Severity
 
 
@@ -29,7 +29,7 @@ class DeviceHealth:
 
 def health_of(device: str, ailments: Sequence[Ailment]) -> DeviceHealth:
     """Unhealthy is a device whose card must be reset or serviced, or whose MPS daemon is not ready.
-    Unknown is one whose errors can't be heard.
+    Unknown is one whose errors can't be heard, or whose MPS daemon nobody tells of.
 
     A notice that asks for nothing leaves it healthy; the message says all that is known in each case.
     """
@@ -43,8 +43,7 @@ def unwatched(device: str, vendor: str) -> DeviceHealth:
 
 
 def _wellness(ailments: Sequence[Ailment]) -> Wellness:
-    if any(each.severity in (Severity.DAEMON, Severity.RESET, Severity.NODE) for each in ailments):
+    certain = {each.severity for each in ailments if not each.is_untold}
+    if not certain.isdisjoint((Severity.DAEMON, Severity.RESET, Severity.NODE)):
         return Wellness.UNHEALTHY
-    if any(each.cause is Cause.UNMONITORED for each in ailments):
-        return Wellness.UNKNOWN
-    return Wellness.HEALTHY
+    return Wellness.UNKNOWN if any(each.is_untold for each in ailments) else Wellness.HEALTHY

@@ -67,7 +67,8 @@ class DriverNode:
     def buried(self, program: str) -> None:
         """Take notice of a program that ended by SIGKILL."""
         assert self._programs.pop(program).wait(10) == -signal.SIGKILL
-        self.registration_socket.unlink()
+        if program == "driver":
+            self.registration_socket.unlink()
 
     def terminate(self, program: str) -> int:
         """SIGTERM, and the exit status."""

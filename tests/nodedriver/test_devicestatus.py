@@ -22,6 +22,7 @@ CARD = PciAddress("0000:17:00.0")
 PREPARED, NOW, LATER = "2026-01-01T08:00:00Z", "2026-01-01T09:00:00Z", "2026-01-01T10:00:00Z"
 HALF, QUARTER = MpsLimits(thread_percentage=50, memory_limit=2**30), MpsLimits(thread_percentage=25, memory_limit=2**29)
 MPS_FAULT = Ailment(gpu=CARD, cause=Cause.MPS, severity=Severity.APPLICATION, since=NOW)
+SILENT = replace(MPS_FAULT, state="supervisor-silent")
 ECC = Ailment(gpu=CARD, cause=Cause.XID, severity=Severity.RESET, since=NOW, code=48)
 WHOLE = PreparedDevice(device_request="gpu", pool="node-1", device="gpu-0", gpu=CARD, uuid="GPU-1", cdi_device_id="cdi")
 SHARED = replace(WHOLE, share=50, mps=HALF, share_id="s-50")
@@ -91,6 +92,17 @@ ROWS: dict[str, tuple[PreparedDevice, list[PreparedDevice], list[Ailment], list[
         {"enforcedBy": "Server", "sharing": "MPS", "sharePercent": 50, "activeThreadPercentage": 50,
          "pinnedDeviceMemoryLimit": "1Gi"},
     ),
+    "a share whose supervisor is gone": (
+        SHARED, [], [SILENT],
+        [READY, ("MpsReady", "Unknown", "SupervisorSilent"), ("ShareEnforced", "Unknown", "Unknown")],
+        {"enforcedBy": "Unknown", "sharing": "MPS", "sharePercent": 50, "activeThreadPercentage": 50,
+         "pinnedDeviceMemoryLimit": "1Gi"},
+    ),
+    "MPS without limits, whose supervisor is gone": (
+        replace(WHOLE, mps=MpsLimits()), [], [SILENT],
+        [READY, ("MpsReady", "Unknown", "SupervisorSilent"), ("ShareEnforced", "False", "None")],
+        {"enforcedBy": "None", "sharing": "MPS", "sharePercent": 100},
+    ),
     "MPS without limits": (
         replace(WHOLE, mps=MpsLimits()), [], [],
         [READY, ("MpsReady", "True", "DaemonReady"), ("ShareEnforced", "False", "None")],
@@ -114,6 +126,14 @@ def test_what_is_told_of_a_device(
     assert conditions(status) == expected
     seen = {} if device.admin_access or device in UNSEEN else {"lastProcessSeen": ""}
     assert status.data == {"mode": device.type.value, "uuid": device.uuid} | seen | data
+
+
+def test_where_nobody_tells_of_a_daemon_the_status_says_since_when_and_where_to_look() -> None:
+    (told,) = statuses_of(claim(SHARED), (), around(claim(SHARED), ailing=[SILENT]))
+    assert told.conditions[1].message == (
+        "the MPS supervisor has not answered since 2026-01-01T09:00:00Z, so nobody can tell how its MPS daemon is: see "
+        "whether the supervisor's pod (nodedriver.mpsd) runs on the node, and what its log says"
+    )
 
 
 def test_a_share_with_a_namespace_is_enforced_beside_a_larger_one() -> None:

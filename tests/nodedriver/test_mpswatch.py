@@ -3,12 +3,14 @@
 import os
 import signal
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from dra.names import ClaimUID
 from nodedriver.facts import DeviceType, MigPlacement, PciAddress
@@ -19,10 +21,11 @@ from nodedriver.health.report import Wellness, health_of
 from nodedriver.health.xids import Severity
 from nodedriver.holding import Checkpoint, ClaimState, PreparedClaim, PreparedDevice
 from nodedriver.mpsd.board import Board
-from nodedriver.mpswatch import MpsWatch, faults_of
+from nodedriver.mpswatch import MpsWatch, faults_of, untold_of
 from nodedriver.ports import MpsError, MpsReport, MpsReports, MpsState
 from tests.nodedriver.claims import DRIVER, allocated, given
-from tests.nodedriver.machine import wait_until
+from tests.nodedriver.machine import CLAIMS, short_folder, wait_until
+from tests.nodedriver.mps import MpsBench, quarter
 from tests.nodedriver.node import SLICES, DriverNode
 
 CARD = PciAddress("0000:17:00.0")
@@ -39,6 +42,7 @@ def claim(uid: ClaimUID, **fields: Any) -> PreparedClaim:
 
 PART = claim(A, uuid="MIG-1", placement=AT_4, type=DeviceType.MIG)
 SHARE = claim(B, uuid="GPU-1")
+NAMELESS = claim(A, placement=AT_4, type=DeviceType.MIG)  # its instance is not made yet
 DOWN = MpsReport(device="GPU-1", state=MpsState.DOWN, reason="the control daemon ended")
 FAULT = MpsReport(device="MIG-1", state=MpsState.FAULT, reason="a client met a fatal fault")
 
@@ -66,7 +70,17 @@ def test_faults_come_and_go_with_the_reports_alone() -> None:
     assert ill.after_look(CARD, without, LATER).found == (ailment("down"),)
 
 
+def test_without_a_supervisor_all_that_claims_have_under_mps_ails() -> None:
+    assert untold_of([PART, SHARE], NOW) == (ailment("supervisor-silent", AT_4), ailment("supervisor-silent"))
+    assert untold_of([SHARE, SHARE], NOW) == (ailment("supervisor-silent"),)
+    assert untold_of([NAMELESS], NOW) == (ailment("supervisor-silent", AT_4),)
+    assert untold_of([claim(A, uuid="GPU-1", mps=None)], NOW) == ()
+
+
 def test_the_kubelet_hears_of_it() -> None:
+    untold = health_of("gpu-0", [ailment("supervisor-silent")])
+    assert untold.wellness is Wellness.UNKNOWN
+    assert health_of("gpu-0", [ailment("supervisor-silent"), ailment("down")]).wellness is Wellness.UNHEALTHY
     told = health_of("gpu-0", [ailment("down")])
     assert (told.wellness, told.message) == (
         Wellness.UNHEALTHY,
@@ -130,15 +144,124 @@ def test_a_daemons_protocol_is_asked_for_and_kept_while_nobody_tells_of_it(tmp_p
     assert (watch.protocol("GPU-1"), watch.protocol("MIG-1")) == (3, 2)
 
 
+@pytest.fixture
+def bench() -> Iterator[MpsBench]:
+    with short_folder() as folder:
+        made = MpsBench(folder)
+        yield made
+        made.stop()
+
+
+class Told:
+    """A watch over a bench's supervisor, the claim of its one daemon, and how often a change was published."""
+
+    def __init__(self, bench: MpsBench, folder: Path, silence: float, *claims: PreparedClaim) -> None:
+        self.health = Health(DRIVER, Policy(), folder / "health.json", "b")
+        self.published = 0
+        checkpoint = Checkpoint(boot_id="b", claims={each.uid: each for each in claims})
+        self.watch = MpsWatch(bench.client.watch, lambda: checkpoint, self.health, silence)
+        self.watch.tell(self._publish, lambda _: None)
+
+    def _publish(self) -> None:
+        self.published += 1
+
+    def taints(self) -> list[str]:
+        return [taint.value for taint in self.health.taints(CARD, None)]
+
+    def miss(self) -> None:
+        """Ask a supervisor that is not there."""
+        with pytest.raises(MpsError):
+            self.watch.look(1)
+
+
+@pytest.mark.programs
+def test_a_supervisor_that_is_gone_is_told_once_and_until_it_answers_again(bench: MpsBench, tmp_path: Path) -> None:
+    supervisor = bench.start()
+    bench.client.ensure(quarter(bench.device))
+    told = Told(bench, tmp_path, 0, claim(A, uuid=bench.device))
+    told.watch.look(1)
+    assert (told.taints(), told.published) == ([], 0)
+    supervisor.kill()
+    supervisor.wait(30)
+    told.miss()
+    told.miss()
+    assert (told.taints(), told.published) == (["supervisor-silent"], 1)
+    assert told.watch.report(bench.device) is None
+    bench.start()
+    told.watch.look(1)
+    assert (told.taints(), told.published) == ([], 2)
+    assert told.watch.report(bench.device) == MpsReport(device=bench.device)
+
+
+@pytest.mark.programs
+def test_a_restart_of_the_supervisor_taints_nothing(bench: MpsBench, tmp_path: Path) -> None:
+    supervisor = bench.start()
+    bench.client.ensure(quarter(bench.device))
+    told = Told(bench, tmp_path, 3600, claim(A, uuid=bench.device))
+    told.watch.look(1)
+    supervisor.kill()
+    supervisor.wait(30)
+    told.miss()
+    bench.start()
+    told.watch.look(1)
+    assert (told.taints(), told.published) == ([], 0)
+
+
+def test_where_nothing_uses_mps_a_missing_supervisor_is_nothing(bench: MpsBench, tmp_path: Path) -> None:
+    told = Told(bench, tmp_path, 0, claim(A, uuid=bench.device, mps=None))
+    with capture_logs() as log:
+        told.miss()
+    assert (told.taints(), told.published, log) == ([], 0, [])
+
+
+def test_a_driver_that_starts_without_a_supervisor_keeps_the_time_that_the_last_one_told(
+    bench: MpsBench, tmp_path: Path
+) -> None:
+    first = Told(bench, tmp_path, 0, SHARE)
+    first.miss()
+    (before,) = first.health.of(CARD, None)
+    second = Told(bench, tmp_path, 3600, SHARE)
+    assert second.health.of(CARD, None) == (before,)
+    second.miss()
+    assert second.health.of(CARD, None) == (before,)
+
+
+def taints_of_card(node: DriverNode, card: int) -> set[tuple[str, str, str]]:
+    slices = [each for each in node.store.under(SLICES) if each["spec"].get("devices")]
+    found = [taint for device in slices[card]["spec"]["devices"] for taint in device.get("taints", [])]
+    return {(taint["key"], taint["value"], taint["effect"]) for taint in found}
+
+
+def told_of_share(node: DriverNode) -> tuple[list[tuple[str, str, str]], str]:
+    """What the claim's status says: its conditions, and who enforces its limits."""
+    (device,) = node.store.objects[f"{CLAIMS}/claim"].get("status", {}).get("devices", [{}])
+    conditions = [(each["type"], each["status"], each["reason"]) for each in device.get("conditions", [])]
+    return conditions, device.get("data", {}).get("enforcedBy", "")
+
+
+@pytest.mark.programs
+def test_a_real_driver_says_of_shares_that_their_supervisor_is_gone(driver_node: DriverNode) -> None:
+    node = driver_node
+    asked = node.allocate(allocated(given("gpu-0", 25), uid=A))
+    assert not node.prepare(asked)[A].error
+    ready = ("Ready", "True", "Prepared")
+    well = [ready, ("MpsReady", "True", "DaemonReady"), ("ShareEnforced", "True", "Server")], "Server"
+    gone = [ready, ("MpsReady", "Unknown", "SupervisorSilent"), ("ShareEnforced", "Unknown", "Unknown")], "Unknown"
+    wait_until(lambda: told_of_share(node) == well, "the status of the share")
+    node.kill("mpsd")
+    wait_until(lambda: told_of_share(node) == gone, "the word that the supervisor is gone", 120)
+    expected = {(f"{DRIVER}/mps-fault", "supervisor-silent", "NoSchedule")}
+    wait_until(lambda: taints_of_card(node, 0) == expected, "the taint of the card", 60)
+    assert taints_of_card(node, 1) == set()
+    node.start("mpsd")
+    wait_until(lambda: (told_of_share(node), taints_of_card(node, 0)) == (well, set()), "the word that all is well", 90)
+    assert node.unprepare(asked) == {A: ""}
+
+
 @pytest.mark.programs
 def test_a_real_driver_taints_the_card_of_a_dead_daemon_until_it_runs_again(driver_node: DriverNode) -> None:
     asked = driver_node.allocate(allocated(given("gpu-0", 25), uid=A))
     assert not driver_node.prepare(asked)[A].error
-
-    def taints(card: int) -> set[tuple[str, str, str]]:
-        slices = [each for each in driver_node.store.under(SLICES) if each["spec"].get("devices")]
-        found = [taint for device in slices[card]["spec"]["devices"] for taint in device.get("taints", [])]
-        return {(taint["key"], taint["value"], taint["effect"]) for taint in found}
 
     program = driver_node.tree.driver / "usr/bin/nvidia-cuda-mps-control"
     content = program.read_text()
@@ -146,8 +269,8 @@ def test_a_real_driver_taints_the_card_of_a_dead_daemon_until_it_runs_again(driv
     (daemon,) = driver_node.state.read().mps_daemons
     os.kill(daemon.pid, signal.SIGKILL)
     expected = {(f"{DRIVER}/mps-fault", "down", "NoSchedule")}
-    wait_until(lambda: taints(0) == expected, "the taint of the card", 60)
-    assert taints(1) == set()
+    wait_until(lambda: taints_of_card(driver_node, 0) == expected, "the taint of the card", 60)
+    assert taints_of_card(driver_node, 1) == set()
     program.write_text(content)
-    wait_until(lambda: taints(0) == set(), "the end of the taint", 90)
+    wait_until(lambda: taints_of_card(driver_node, 0) == set(), "the end of the taint", 90)
     assert driver_node.unprepare(asked) == {A: ""}
