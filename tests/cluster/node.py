@@ -129,6 +129,13 @@ class Node(Started):
             self._kubelet.stop()
             self._kubelet = None
 
+    def kill_kubelet(self) -> None:
+        """The same by SIGKILL: it has no moment to note what it was about."""
+        if self._kubelet is None:
+            raise RuntimeError(f"{self.name} has no kubelet: call start_kubelet first")
+        self._kubelet.process.kill()
+        self.stop_kubelet()
+
     def exec(self, pod: str, container: str, argv: Sequence[str], namespace: str = "default") -> str:
         """What a command prints inside a running container; ProgramError when it fails."""
         identity = self.container_id(pod, container, namespace)
