@@ -387,7 +387,7 @@ def _published(publisher: Publisher, build: Build) -> Iterator[Callable[[], None
     def publish() -> None:
         try:
             publisher.publish(build)
-        except KubeError as error:
+        except (KubeError, DraError, OSError) as error:
             _log.warning("ResourceSlices not published yet", error=str(error))
 
     publish()

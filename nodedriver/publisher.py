@@ -49,6 +49,7 @@ class Publisher:
         self._selector = f"spec.driver={driver_name},spec.nodeName={node_name}"
         self._lock = threading.Lock()
         self._stopping = threading.Event()
+        self._unwritten = threading.Event()  # the last round failed
         self.published: tuple[SliceContent, ...] = ()  # what the API server had of us when we looked last
         self._for_holders = False  # whether some of it is there only for the claims that hold it
         self._build: Build | None = None
@@ -60,49 +61,70 @@ class Publisher:
     def publish(self, build: Build) -> None:
         """From now on publish what `build` makes of the server's features, and write it now.
 
-        KubeError when that fails; the watch then tries again.
+        KubeError, or what `build` raises, when that fails; it is then tried again until it succeeds.
         """
         with self._lock:
             self._build = build
-            self._settle()
+        self._round()
 
     def start(self) -> None:
-        """Begin to watch, in a thread that ends with the process or after `stop`."""
+        """Begin to watch and to try again, in threads that end with the process or after `stop`."""
         threading.Thread(target=self._keep, name="publisher", daemon=True).start()
+        threading.Thread(target=self._retry, name="publisher-retries", daemon=True).start()
 
     def reconsider(self) -> None:
-        """Take back what was kept for claims that have gone since; nothing where nothing was kept."""
-        if not self._for_holders:
-            return
-        try:
-            self._round()
-        except (KubeError, DraError) as error:
-            log.warning("ResourceSlices not kept", error=str(error))
+        """Take back what was kept for claims that have gone since, and write what could not be written; nothing where
+        there is neither.
+        """
+        if (self._for_holders or self._unwritten.is_set()) and not self._stopping.is_set():
+            self._is_done(self._round)
 
     def stop(self) -> None:
         """Write nothing from now on. The slices stay: pods keep their devices while a driver is replaced."""
         self._stopping.set()
         with self._lock:
             self._build = None
+        self._unwritten.set()
 
     def _keep(self) -> None:
         pause = _FIRST_PAUSE
         while not self._stopping.is_set():
             began = time.monotonic()
-            try:
-                self._follow()
-            except GoneError:
-                log.info("watch of ResourceSlices began anew")
-            except (KubeError, DraError) as error:
+            if not self._is_done(self._follow):
                 pause = _FIRST_PAUSE if time.monotonic() - began > _LONGEST_PAUSE else pause
-                log.warning("ResourceSlices not kept", error=str(error), retry_seconds=pause)
                 self._stopping.wait(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
+
+    def _retry(self) -> None:
+        """Write what a round could not, since a watch that lives hears nothing of that."""
+        pause = _FIRST_PAUSE
+        while not self._stopping.is_set():
+            self._unwritten.wait()
+            if self._stopping.wait(pause):
+                return
+            done = not self._unwritten.is_set() or self._is_done(self._round)
+            pause = _FIRST_PAUSE if done else min(pause * 2, _LONGEST_PAUSE)
+
+    def _is_done(self, work: Callable[[], object]) -> bool:
+        """Whether it went without a fault, which is logged."""
+        try:
+            work()
+        except GoneError:
+            log.info("watch of ResourceSlices began anew")
+        except (KubeError, DraError, OSError) as error:
+            log.warning("ResourceSlices not kept, tried again soon", error=str(error))
+            return False
+        except Exception:  # a fault of ours must not end the work on the slices
+            log.exception("work on the ResourceSlices met a fault")
+            return False
+        return True
 
     def _follow(self) -> None:
         """Compare once, then again at each change by others, until a fault."""
         version = self._round()
         while not self._stopping.is_set():
+            if self._unwritten.is_set():
+                version = self._round()
             request = requests.watch(
                 RESOURCE_SLICES, resource_version=version, field_selector=self._selector, seconds=_WATCH_SECONDS
             )
@@ -126,8 +148,15 @@ class Publisher:
             self._stopping.wait(self._breath)
 
     def _round(self) -> str:
+        """Settle, and remember whether that succeeded."""
         with self._lock:
-            return self._settle()
+            try:
+                version = self._settle()
+            except Exception:
+                self._unwritten.set()
+                raise
+            self._unwritten.clear()
+            return version
 
     def _settle(self) -> str:
         """Make the slices equal to the wanted ones, and return the version of the last list. The lock is held."""

@@ -28,8 +28,8 @@ current-context: small
 class Store:
     """Objects by path, and every change in order.
 
-    `refuse` holds path endings that are answered with 500, `slow` paths whose reading waits for an event. While `away`
-    every connection ends without an answer.
+    `refuse` holds path endings whose changes are answered with 500, `slow` paths whose reading waits for an event.
+    While `away` every connection ends without an answer. A watch ends after `watch_seconds` without an event.
     """
 
     def __init__(self) -> None:
@@ -41,6 +41,7 @@ class Store:
         self.applied: dict[str, dict[str, list[Json]]] = {}  # device statuses by path and field manager
         self.changed = threading.Condition()
         self.away = False
+        self.watch_seconds = 1.0
 
     def put(self, path: str, document: Json, event: str) -> Json:
         with self.changed:
@@ -128,7 +129,9 @@ class Handler(BaseHTTPRequestHandler):
     def do_PUT(self) -> None:
         path, _ = self._target()
         document = self._body()
-        if path not in self.store.objects:
+        if self._refuses(path):
+            self._refuse(500, "InternalError", "etcd is away")
+        elif path not in self.store.objects:
             self._refuse(404, "NotFound", f'"{path}" not found')
         elif document["metadata"].get("resourceVersion") != self.store.objects[path]["metadata"]["resourceVersion"]:
             self._refuse(409, "Conflict", "the object has been modified")
@@ -142,7 +145,7 @@ class Handler(BaseHTTPRequestHandler):
         path = path.removesuffix("/status")
         document = self._body()
         found = self.store.objects.get(path)
-        if any(path.endswith(ending) for ending in self.store.refuse):
+        if self._refuses(path):
             self._refuse(500, "InternalError", "etcd is away")
         elif found is None and not status:
             self._answer(201, self.store.put(path, document, "ADDED"))
@@ -173,7 +176,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Connection", "close")
         self.end_headers()
         seen = int(version or len(self.store.events))
-        while fresh := self.store.wait_beyond(seen, min(seconds, 1.0)):
+        while fresh := self.store.wait_beyond(seen, min(seconds, self.store.watch_seconds)):
             seen += len(fresh)
             for changed, event, document in fresh:
                 if is_in(changed, path):
@@ -184,6 +187,9 @@ class Handler(BaseHTTPRequestHandler):
         url = urlsplit(self.path)
         self.store.requests.append((self.command, url.path))
         return url.path, {key: values[0] for key, values in parse_qs(url.query).items()}
+
+    def _refuses(self, path: str) -> bool:
+        return any(path.endswith(ending) for ending in self.store.refuse)
 
     def _body(self) -> Json:
         text = self.rfile.read(int(self.headers.get("Content-Length", "0")))
