@@ -177,7 +177,8 @@ class Nvml:
     def let_go(self) -> Iterator[None]:
         """Have no card open meanwhile (see `MigModes`)."""
         try:
-            with SESSION.away():
+            # In a thread of its own: that of other questions may wait for the session.
+            with SESSION.away(partial(self._patience.ask, "NVML session")):
                 yield
         except pynvml.NVMLError as error:
             raise GpuError(f"NVML did not come back: {error}. Start the node driver again.") from error

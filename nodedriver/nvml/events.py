@@ -64,6 +64,8 @@ class EventSet:
 
     @in_session
     def _heard(self, milliseconds: int) -> tuple[PciAddress, Any] | None:
+        if self._session != SESSION.number:  # while it was waited for: the set died with the one before
+            return None
         try:
             event = ask("NVML", pynvml.nvmlEventSetWait_v2, self._set, milliseconds)
         except NvmlError as error:
@@ -90,6 +92,8 @@ class EventSet:
         return True
 
     def _listen(self, card: Card) -> None:
+        if self._session != SESSION.number:
+            raise GpuError("the event set died with its session")
         supported = card.ask(pynvml.nvmlDeviceGetSupportedEventTypes, card.handle)
         card.ask(pynvml.nvmlDeviceRegisterEvents, card.handle, supported & _MASK, self._set)
 

@@ -94,6 +94,7 @@ class Session:
     def __init__(self, state: State) -> None:
         self.state = state
         self.references = 0
+        self.begun = 0  # how often the count rose from zero
         self._keys: dict[int, Key] = {}
         self._handles: dict[Key, int] = {}
         self._given = 0
@@ -108,6 +109,7 @@ class Session:
         with self._lock:
             self.references += 1
             if self.references == 1:
+                self.begun += 1
                 self._open_nodes = _open_nodes(self.state)
 
     def shutdown(self) -> None:

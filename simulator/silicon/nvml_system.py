@@ -63,17 +63,17 @@ def _cuda_driver_version(session: Session, version: Any) -> None:
     pointers.put(version, session.state.read().cuda_version)
 
 
-def _event_set_create(_session: Session, event_set: Any) -> None:
-    pointers.put_handle(event_set, _EVENT_SET)
+def _event_set_create(session: Session, event_set: Any) -> None:
+    pointers.put_handle(event_set, _EVENT_SET + session.begun)
 
 
-def _event_set_free(_session: Session, event_set: Any) -> None:
-    _check_event_set(event_set)
+def _event_set_free(session: Session, event_set: Any) -> None:
+    _check_event_set(session, event_set)
 
 
 def _register_events(session: Session, device: Any, types: Any, event_set: Any) -> None:
     gpu = session.gpu(device)
-    _check_event_set(event_set)
+    _check_event_set(session, event_set)
     if pointers.number(types) & ~_SUPPORTED_EVENTS:
         raise Refused(NvmlReturn.NOT_SUPPORTED)
     events = session.state.read().events
@@ -88,7 +88,7 @@ def _supported_event_types(session: Session, device: Any, types: Any) -> None:
 
 
 def _event_set_wait(session: Session, event_set: Any, data: Any, timeout_ms: Any) -> None:
-    _check_event_set(event_set)
+    _check_event_set(session, event_set)
     end = time.monotonic() + pointers.number(timeout_ms) / 1000
     looked_at = session.state.stamp()
     while (event := _next_event(session)) is None:
@@ -112,8 +112,8 @@ def _next_event(session: Session) -> Event | None:
     return None
 
 
-def _check_event_set(event_set: Any) -> None:
-    if pointers.handle_value(event_set) != _EVENT_SET:
+def _check_event_set(session: Session, event_set: Any) -> None:
+    if pointers.handle_value(event_set) != _EVENT_SET + session.begun:
         raise Refused(NvmlReturn.INVALID_ARGUMENT)
 
 

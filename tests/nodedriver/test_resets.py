@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from nodedriver.deadline import of_call
 from nodedriver.facts import PciAddress
 from nodedriver.nvml import Nvml
 from nodedriver.ports import CardUse, GpuError, ModeAnswer
@@ -89,6 +90,51 @@ def test_events_are_heard_again_after_a_reset(bench: Bench) -> None:
     event = events.wait(5000)
     assert event is not None
     assert (event.gpu, event.xid) == (bench.card, 79)
+
+
+def test_who_waits_for_events_does_so_over_many_sessions(bench: Bench) -> None:
+    events, stop, errors = bench.gpus.events([bench.card]), threading.Event(), []
+
+    def wait() -> None:
+        while not stop.is_set():
+            try:
+                events.wait(20)
+            except GpuError as error:  # a set of an earlier session is INVALID_ARGUMENT
+                errors.append(str(error))
+
+    waiter = threading.Thread(target=wait)
+    waiter.start()
+    for _ in range(5):
+        with bench.gpus.let_go():
+            stop.wait(0.1)
+        stop.wait(0.1)
+    stop.set()
+    waiter.join()
+    assert errors == []
+
+
+def test_a_session_that_did_not_come_back_does_after_the_next_time_away(bench: Bench) -> None:
+    bench.state.inject(Injection(function="nvmlInitWithFlags", code=NvmlReturn.GPU_IS_LOST))
+    with pytest.raises(GpuError, match="NVML did not come back"), bench.gpus.let_go():
+        pass
+    with pytest.raises(GpuError, match="Uninitialized"):
+        bench.gpus.use_of(bench.card)
+    bench.reset()
+    assert len(bench.gpus.facts()) == 8
+
+
+def test_a_session_that_does_not_end_keeps_nobody_from_the_cards(bench: Bench) -> None:
+    bench.state.inject(Injection(function="nvmlShutdown", hang=True))
+    with of_call(1.0), pytest.raises(GpuError, match="NVML session: NVML has not come back"), bench.gpus.let_go():
+        pass
+    assert bench.gpus.use_of(bench.card).processes == ()
+    bench.state.heal()
+
+
+def test_who_waits_for_a_card_of_a_node_at_a_reset_gives_up_in_time(bench: Bench) -> None:
+    with bench.gpus.let_go(), of_call(0.2), pytest.raises(GpuError, match="no card can be asked while another one is"):
+        bench.gpus.use_of(bench.card)
+    assert bench.gpus.use_of(bench.card).processes == ()
 
 
 def test_why_a_reset_failed_is_said_with_the_card(bench: Bench) -> None:
