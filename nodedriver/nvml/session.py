@@ -14,7 +14,7 @@ from functools import wraps
 
 import pynvml
 
-from nodedriver.deadline import seconds_left
+from nodedriver.deadline import of_call, seconds_left
 from nodedriver.ports import GpuError
 
 _SECONDS = 15.0  # of those who use the session when it is to end; a card that hangs keeps it for longer
@@ -69,7 +69,8 @@ class Session:
                 raise
             self._is_changing = True
         try:
-            run(_shutdown)
+            with of_call(_SECONDS):
+                run(_shutdown)
         except BaseException:
             with self._changed:
                 self._asked_for -= 1
@@ -95,7 +96,8 @@ class Session:
                 return
             self._is_changing = True
         try:
-            run(lambda: pynvml.nvmlInitWithFlags(pynvml.NVML_INIT_FLAG_NO_GPUS))
+            with of_call(_SECONDS):  # however late it is in the kubelet's call: the other cards need it
+                run(lambda: pynvml.nvmlInitWithFlags(pynvml.NVML_INIT_FLAG_NO_GPUS))
         finally:
             with self._changed:
                 self.number += 1

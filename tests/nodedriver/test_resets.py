@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -124,8 +125,9 @@ def test_a_session_that_did_not_come_back_does_after_the_next_time_away(bench: B
 
 
 def test_a_session_that_does_not_end_keeps_nobody_from_the_cards(bench: Bench) -> None:
+    gpus = Nvml(library=None, sys_root=bench.tree.sys, patience=1.0)  # the call that hangs ends it
     bench.state.inject(Injection(function="nvmlShutdown", hang=True))
-    with of_call(1.0), pytest.raises(GpuError, match="NVML session: NVML has not come back"), bench.gpus.let_go():
+    with pytest.raises(GpuError, match="NVML session: NVML has not come back"), gpus.let_go():
         pass
     assert bench.gpus.use_of(bench.card).processes == ()
     bench.state.heal()
@@ -134,6 +136,12 @@ def test_a_session_that_does_not_end_keeps_nobody_from_the_cards(bench: Bench) -
 def test_who_waits_for_a_card_of_a_node_at_a_reset_gives_up_in_time(bench: Bench) -> None:
     with bench.gpus.let_go(), of_call(0.2), pytest.raises(GpuError, match="no card can be asked while another one is"):
         bench.gpus.use_of(bench.card)
+    assert bench.gpus.use_of(bench.card).processes == ()
+
+
+def test_a_session_comes_back_after_the_call_that_took_it_away_is_over(bench: Bench) -> None:
+    with of_call(0.2), bench.gpus.let_go():
+        time.sleep(0.3)
     assert bench.gpus.use_of(bench.card).processes == ()
 
 
