@@ -2,6 +2,7 @@
 
 Pure. A card is in one mode at a time; how it is shared (MPS, time slices) lies over the mode and never changes it. What
 is held decides the mode that is wanted, the hardware says which one there is, and `path` what has to be done between.
+What is published of a card, and whether its MIG mode is switched at once or by a reset, follow from it.
 """
 
 from __future__ import annotations
@@ -75,6 +76,12 @@ def path(source: CardMode, target: CardMode, mig: MigModeChange) -> tuple[Transi
         seen.update(row.target for row in onward)
         ways.extend((row.target, (*done, row)) for row in onward)
     return None
+
+
+def without_reset(source: CardMode, target: CardMode, mig: MigModeChange) -> bool:
+    """Whether prepare can bring a card from one mode to the other: there is a way, and no reset on it."""
+    way = path(source, target, mig)
+    return way is not None and all(row.change is not Change.RESET for row in way)
 
 
 def drawing() -> str:

@@ -29,7 +29,7 @@ from dra.slices import SliceContent
 from nodedriver import wholecards
 from nodedriver.attributes import around, nvlink, where
 from nodedriver.attributes import text as _text
-from nodedriver.cardmodes import CardMode
+from nodedriver.cardmodes import CardMode, without_reset
 from nodedriver.facts import (
     CardFacts,
     DeviceType,
@@ -220,31 +220,22 @@ def _devices(card: _Card) -> tuple[_Published, ...]:
     Those of the mode that a card needs a reset for are left out where the API server can't let pods wait for it.
     """
     waits = card.facts.mig_mode_change is MigModeChange.NEEDS_RESET and card.features.waiting and card.features.counters
-    whole = (_whole(card),) if waits or _serves_whole(card.facts) else ()
+    whole = (_whole(card),) if waits or _serves(card.facts, CardMode.WHOLE) else ()
     vfio = card.facts.vfio if card.features.counters or card.facts.only_vfio else None
-    passed = (_passed_through(card, vfio),) if vfio and (waits or _serves_whole(card.facts)) else ()
+    passed = (_passed_through(card, vfio),) if vfio and (waits or _serves(card.facts, CardMode.VFIO)) else ()
     if card.facts.only_vfio:
         return passed
     # Beside the whole card without counters both could be given out.
     sliced = card.rules.slots and card.features.counters and card.features.shares
     times = (_time_sliced(card),) if whole and sliced else ()
-    parts = _parts(card) if waits or (card.features.counters and _serves_mig(card.facts)) else ()
+    parts = _parts(card) if waits or (card.features.counters and _serves(card.facts, CardMode.MIG)) else ()
     return (*whole, *times, *parts, *passed)
 
 
-def _serves_whole(gpu: GpuFacts) -> bool:
-    """A card that must be reset to leave MIG mode serves MIG alone while it is in that mode."""
-    return not (gpu.mig_mode_change is MigModeChange.NEEDS_RESET and gpu.mig_enabled)
-
-
-def _serves_mig(gpu: GpuFacts) -> bool:
-    match gpu.mig_mode_change:
-        case MigModeChange.WHEN_IDLE:
-            return True
-        case MigModeChange.NEEDS_RESET:
-            return gpu.mig_enabled
-        case MigModeChange.IMPOSSIBLE:
-            return False
+def _serves(gpu: GpuFacts, mode: CardMode) -> bool:
+    """Whether prepare can bring the card into that mode. One whose MIG mode can't be changed is used whole."""
+    is_mig = gpu.mig_enabled and gpu.mig_mode_change is not MigModeChange.IMPOSSIBLE
+    return without_reset(CardMode.MIG if is_mig else CardMode.WHOLE, mode, gpu.mig_mode_change)
 
 
 def _whole(card: _Card) -> _Published:
@@ -322,7 +313,7 @@ def _part(card: _Card, profile: MigProfileFacts, placement: MigPlacement) -> _Pu
 def _device(
     card: _Card, record: DeviceRecord, own: dict[str, DeviceAttribute], drawn: DeviceCounterConsumption
 ) -> Device:
-    serves = _serves_mig(card.facts) if record.placement else _serves_whole(card.facts)
+    serves = _serves(card.facts, record.mode)
     driver_name = card.rules.driver_name
     return Device(
         name=record.name,

@@ -13,6 +13,7 @@ from typing import Any
 
 import pynvml
 
+from nodedriver.cardmodes import CardMode, without_reset
 from nodedriver.facts import GpuFacts, MigInstanceFacts, MigModeChange, MigPlacement, MigUUID
 from nodedriver.nvml.calls import ABSENT, GONE, Card, Handle, NvmlError, NvmlModeRefusedError
 from nodedriver.ports import CardUse, GpuError, ModeAnswer
@@ -49,7 +50,8 @@ def set_mode(card: Card, *, enabled: bool) -> None:
     the card.
     """
     wanted = "on" if enabled else "off"
-    if mode_change(card) is not MigModeChange.WHEN_IDLE:
+    before, after = _mode(enabled=not enabled), _mode(enabled=enabled)
+    if not without_reset(before, after, mode_change(card)):
         raise GpuError(
             f"GPU {card.address}: MIG mode can't be switched {wanted} without a reset. When nothing uses the card, "
             f"run nvidia-smi -i {card.address} -mig {int(enabled)} and nvidia-smi -i {card.address} --gpu-reset."
@@ -93,7 +95,7 @@ def enter(card: Card) -> None:
 
 def leave_if_empty(card: Card) -> None:
     """Be out of MIG mode where no GPU instance is on the card and it can switch when idle; else it stays as it is."""
-    if _stays(card, enabled=False) or mode_change(card) is not MigModeChange.WHEN_IDLE:
+    if _stays(card, enabled=False) or not without_reset(CardMode.MIG, CardMode.WHOLE, mode_change(card)):
         return
     if next(instances(card), None) is None:
         set_mode(card, enabled=False)
@@ -121,6 +123,10 @@ def _stays(card: Card, *, enabled: bool) -> bool:
     if current is enabled and pending is not enabled and mode_change(card) is MigModeChange.WHEN_IDLE:
         card.ask(pynvml.nvmlDeviceSetMigMode, card.handle, int(enabled))
     return current is enabled
+
+
+def _mode(*, enabled: bool) -> CardMode:
+    return CardMode.MIG if enabled else CardMode.WHOLE
 
 
 def profile_infos(card: Card) -> Iterator[Any]:

@@ -76,12 +76,12 @@ def wait_until(condition: Callable[[], object], what: str, seconds: float = READ
 
 
 class Machine:
-    """Eight H100 under `folder`. Without `start_supervisor` nobody answers at the MPS supervisor's socket."""
+    """Eight H100, or the cards of another scenario. MPS has a supervisor after `start_supervisor` only."""
 
-    def __init__(self, folder: Path, store: Store, patience: float = SECONDS) -> None:
+    def __init__(self, folder: Path, store: Store, patience: float = SECONDS, scenario: str = "h100x8") -> None:
         self.folder = folder
         self.store = store
-        self.tree = initialise(folder / "machine")
+        self.tree = initialise(folder / "machine", scenario)
         self.state = State(self.tree.state)
         self.plugin_dir = folder / "plugin"
         self.cdi_dir = folder / "cdi"
