@@ -7,17 +7,23 @@ is sent in them, and what an answer means, is `client`'s.
 from __future__ import annotations
 
 import select
+import socket
 import ssl
+import sys
+import time
 import weakref
 from collections.abc import Iterator
+from contextlib import suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from urllib.parse import urlsplit
 
 from dra.kube.calls import BrokenError, Call, why
 
 _KEPT = 32  # more are opened when needed, and closed after their call
-_DIED = ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError  # what a kept connection's end looks like
+_IDLE = 30.0  # seconds; what was silent for longer may have been forgotten on the way without a word to either end
+_ENDED = ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError  # the peer of a kept connection told of its end
 _BROKEN = OSError, HTTPException
+type _Kept = tuple[HTTPConnection, float]  # and since when, by the monotonic clock
 
 
 class KeptConnections:
@@ -32,17 +38,23 @@ class KeptConnections:
         self._host = url.netloc.rpartition("@")[2]
         self._tls = tls if url.scheme == "https" else None
         tls.set_alpn_protocols(["http/1.1"])
-        self._kept: list[HTTPConnection] = []  # its `append` and `pop` are atomic
+        self._kept: list[_Kept] = []  # its `append` and `pop` are atomic
         weakref.finalize(self, _close_all, self._kept)
 
     def open(self, call: Call) -> KeptAnswer:
-        """See `Connections`. A read is sent once more where the server had closed the kept connection meanwhile."""
+        """See `Connections`. A read that breaks on a kept connection is sent once more, on a new one.
+
+        It waits for two answers at most. The kept connection may lead to a server that is gone without a word (its node
+        was lost, a load balancer forgot the flow), and then all that are kept do, and each would cost a call.
+        """
         kept = self._usable()
         try:
             if kept is not None:
                 try:
                     return self._ask(kept, call)
-                except _DIED:
+                except OSError as error:
+                    if not isinstance(error, _ENDED):
+                        _close_all(self._kept)
                     if call.method != "GET":  # a write may have been done
                         raise
             return self._ask(self._fresh(call.connect_seconds), call)
@@ -52,17 +64,17 @@ class KeptConnections:
     def give_back(self, connection: HTTPConnection) -> None:
         """Keep it for later, or close it where the server does or where enough are kept."""
         if len(self._kept) < _KEPT:
-            self._kept.append(connection)
+            self._kept.append((connection, time.monotonic()))
         else:
             connection.close()
 
     def _usable(self) -> HTTPConnection | None:
         while True:
             try:
-                connection = self._kept.pop()
+                connection, since = self._kept.pop()
             except IndexError:
                 return None
-            if not _has_ended(connection):
+            if time.monotonic() - since < _IDLE and not _has_ended(connection):
                 return connection
             connection.close()
 
@@ -76,6 +88,7 @@ class KeptConnections:
         try:
             if connection.sock is None:
                 connection.connect()
+                _probe_when_silent(connection)
             connection.sock.settimeout(call.read_seconds)
             connection.putrequest(call.method, call.target, skip_host=True, skip_accept_encoding=True)
             connection.putheader("Host", self._host)
@@ -133,6 +146,22 @@ def _has_ended(connection: HTTPConnection) -> bool:
     return bool(waiting.poll(0))
 
 
-def _close_all(connections: list[HTTPConnection]) -> None:
-    for connection in connections:
-        connection.close()
+def _probe_when_silent(connection: HTTPConnection) -> None:
+    """Let the kernel end it after about 30 s without a sign of its peer, where a watch would wait for minutes.
+
+    Kubernetes' Go clients do so too: HTTP/2 pings after 30 s of silence (ReadIdleTimeout) and the end 15 s later
+    (PingTimeout; apimachinery's util/net/http.go).
+    """
+    connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if sys.platform == "linux":  # tcp(7)
+        connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 15)
+        connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 5)
+        connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
+        # in milliseconds; without it a request that nobody acknowledges is repeated for 15 minutes, and never probed
+        connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 30_000)
+
+
+def _close_all(kept: list[_Kept]) -> None:
+    with suppress(IndexError):  # another thread may take the last
+        while kept:
+            kept.pop()[0].close()

@@ -1,11 +1,14 @@
 """A server on a real loopback socket that answers what a test wrote down, bytes for bytes, and ends when told so.
 
-For what no healthy API server can be made to do in time: to end inside an answer, or just when a request comes.
+For what no healthy API server can be made to do in time: to end inside an answer, or just when a request comes, or to
+be gone without a word.
 """
 
 from __future__ import annotations
 
+import ctypes
 import socket
+import struct
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -13,7 +16,10 @@ from pathlib import Path
 
 from tests.nodedriver.apiserver import KUBECONFIG
 
-_PATIENCE = 30.0  # seconds; longer than any test takes
+GONE = b"(gone)"  # in place of an answer: the other end hears of this connection no more, as of a lost node's
+_PATIENCE = 30.0  # seconds; longer than any test waits for a request
+_SO_ATTACH_FILTER = 26  # asm-generic/socket.h; Python does not name it
+_DROP_ALL = struct.pack("HBBI", 0x06, 0, 0, 0)  # BPF's "ret #0" (linux/filter.h): keep no byte of any packet
 
 
 class Scripted:
@@ -23,6 +29,7 @@ class Scripted:
         self.requests: list[tuple[int, str]] = []  # number of the connection, method and target
         self._connections = connections
         self._ended = threading.Semaphore(0)
+        self._gone: list[socket.socket] = []
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._socket.settimeout(_PATIENCE)
 
@@ -42,6 +49,8 @@ class Scripted:
                 connection, _ = self._socket.accept()
             except OSError:
                 return
+            if GONE in answers:
+                self._gone.append(connection.dup())
             with connection, suppress(ConnectionError):  # a client may leave with something unread
                 connection.settimeout(_PATIENCE)
                 self._answer(number, connection, answers)
@@ -51,10 +60,15 @@ class Scripted:
         """Take no more connections; `shutdown` wakes the thread that waits for one."""
         self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
+        for connection in self._gone:
+            connection.close()
 
     def _answer(self, number: int, connection: socket.socket, answers: Sequence[bytes]) -> None:
         with connection.makefile("rb") as received:
             for answer in answers:
+                if answer == GONE:
+                    _drop_all(connection)
+                    return
                 if not (line := received.readline()):
                     return
                 self.requests.append((number, " ".join(line.decode().split()[:2])))
@@ -64,6 +78,12 @@ class Scripted:
                     length = int(value) if name.lower() == b"content-length" else length
                 received.read(length)
                 connection.sendall(answer)
+
+
+def _drop_all(connection: socket.socket) -> None:
+    """Whatever comes now is neither read nor acknowledged."""
+    program = ctypes.create_string_buffer(_DROP_ALL)
+    connection.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, struct.pack("HP", 1, ctypes.addressof(program)))
 
 
 @contextmanager

@@ -6,6 +6,8 @@ import re
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,7 @@ from dra.kube.errors import NotFoundError, UnreachableError
 from dra.kube.requests import DEVICE_CLASSES, NODES
 from tests.cluster.cluster import Cluster
 from tests.cluster.controlplane import free_ports
-from tests.cluster.scripted import scripted
+from tests.cluster.scripted import GONE, Scripted, scripted
 from tests.cluster.waiting import wait_until
 from tests.nodedriver import apiserver
 
@@ -29,6 +31,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 YES = HEAD + b"Content-Length: 2\r\n\r\n{}"
 CUT = HEAD + b"Content-Length: 20\r\n\r\n{}"
 CHUNKS = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+NOTHING = CHUNKS + b"0\r\n\r\n"
 MIDDLE = "it ended in the middle of its answer"
 GET = "GET /api/v1/nodes/n"
 
@@ -105,6 +108,52 @@ def test_a_write_is_never_sent_twice(node: Way) -> None:
         with pytest.raises(UnreachableError, match=f"^no answer from {server.url}: "):
             client.send(WRITE)
     assert len(server.requests) == 2
+
+
+def test_a_read_is_sent_once_more_where_the_peer_of_all_kept_connections_is_gone(node: Way) -> None:
+    with scripted(node.kubeconfig, *[[NOTHING, GONE]] * 3, [YES, YES]) as server:
+        client = node.client(timeout=3)
+        _keep(client, server, 3)
+        assert client.send(READ) == b"{}"
+        assert client.send(READ) == b"{}"
+    assert server.requests[3:] == [(3, GET), (3, GET)]
+
+
+def test_one_write_is_lost_where_the_peer_of_all_kept_connections_is_gone(node: Way) -> None:
+    with scripted(node.kubeconfig, *[[NOTHING, GONE]] * 3, [YES]) as server:
+        client = node.client(timeout=3)
+        _keep(client, server, 3)
+        with pytest.raises(UnreachableError, match=r": it did not answer in time$"):
+            client.send(WRITE)
+        assert client.send(WRITE) == b"{}"
+    assert [number for number, _ in server.requests[3:]] == [3]
+
+
+def test_a_read_waits_for_two_answers_at_most(node: Way) -> None:
+    with scripted(node.kubeconfig, [NOTHING, GONE], [GONE], [YES]) as server:
+        client = node.client(timeout=3)
+        _keep(client, server, 1)
+        with pytest.raises(UnreachableError, match=r": it did not answer in time$"):
+            client.send(READ)
+        assert client.send(READ) == b"{}"
+    assert server.requests[1:] == [(2, GET)]
+
+
+def test_a_connection_that_was_idle_for_30_seconds_is_not_used(node: Way) -> None:
+    with scripted(node.kubeconfig, [YES], [YES]) as server:
+        client = node.client()
+        client.send(READ)
+        kept = _kept(client)
+        kept[:] = [(connection, since - 30) for connection, since in kept]
+        client.send(WRITE)
+    assert [number for number, _ in server.requests] == [0, 1]
+
+
+def test_a_stream_whose_peer_is_gone_breaks_long_before_its_time(node: Way) -> None:
+    with scripted(node.kubeconfig, [CHUNKS + b'8\r\n{"a":1}\n\r\n', GONE]), node.client().stream(WATCH) as lines:
+        assert next(lines) == b'{"a":1}'
+        with pytest.raises(UnreachableError, match=r" broke: Connection timed out$"):  # the kernel's, not our patience
+            next(lines)
 
 
 def test_a_new_connection_that_ends_at_once_is_told(way: Way) -> None:
@@ -215,6 +264,20 @@ def test_no_more_connections_are_kept_than_32(node: Way) -> None:
         wait_until(lambda: len(store.requests) == 40, "40 calls at once")
         store.slow[READ.path].set()
         assert all(b'"n"' in answer.result() for answer in answers)
-        connections = client._access.connections
-        assert isinstance(connections, KeptConnections)
-        assert len(connections._kept) == 32
+        assert len(_kept(client)) == 32
+
+
+def _keep(client: KubeClient, server: Scripted, number: int) -> None:
+    """So many connections, each used once; what the script says after their answers has come to pass."""
+    with ExitStack() as streams:
+        for lines in [streams.enter_context(client.stream(WATCH)) for _ in range(number)]:
+            assert list(lines) == []
+    assert len(_kept(client)) == number
+    for _ in range(number):
+        server.wait_for_an_end()
+
+
+def _kept(client: KubeClient) -> list[tuple[HTTPConnection, float]]:
+    connections = client._access.connections
+    assert isinstance(connections, KeptConnections)
+    return connections._kept
