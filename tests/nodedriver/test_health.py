@@ -194,16 +194,16 @@ def test_the_driver_taints_every_device_of_the_card_in_the_api(driver_node: Driv
 def test_the_driver_taints_a_card_that_asks_for_a_reset_that_no_event_told_of(driver_node: DriverNode) -> None:
     first = driver_node.state.read().gpus[0].pci_address
 
-    def taints() -> list[dict[str, str]]:
+    def taints() -> dict[str, list[dict[str, str]]]:
         slices = [each for each in driver_node.store.under(SLICES) if each["spec"].get("devices")]
-        return [taint for each in slices for device in each["spec"]["devices"] for taint in device.get("taints", [])]
+        return {device["name"]: device.get("taints", []) for device in slices[0]["spec"]["devices"]}
 
     driver_node.terminate("driver")
     asks_for(driver_node.state, first, 1)
     driver_node.start("driver")
-    wait_until(taints, "the taints of the card")
+    wait_until(lambda: all(taints().values()), "a taint of every device of the card")
     found = taints()
-    said = {(taint["key"], taint["value"], taint["effect"]) for taint in found}
+    said = {(taint["key"], taint["value"], taint["effect"]) for each in found.values() for taint in each}
     assert said == {(f"{DRIVER}/recovery-action", "reset", "NoSchedule")}
     driver_node.kill()
     driver_node.start("driver")
@@ -211,4 +211,4 @@ def test_the_driver_taints_a_card_that_asks_for_a_reset_that_no_event_told_of(dr
     driver_node.terminate("driver")
     asks_for(driver_node.state, first, 0)
     driver_node.start("driver")
-    wait_until(lambda: not taints(), "the end of the taints")
+    wait_until(lambda: not any(taints().values()), "the end of the taints")
