@@ -104,7 +104,7 @@ class Keeper:
                 self._daemon.start(spec)
                 log.info("MPS daemon started", device=spec.device)
             status = self._daemon.apply(spec)
-        except MpsError as error:
+        except (MpsError, OSError) as error:  # a full disk takes no record
             self._say(self._daemon.report(MpsState.DOWN, str(error)))
             raise
         if self._said.state is not MpsState.FAULT:  # which only a look finds over
@@ -115,11 +115,15 @@ class Keeper:
         """Look, start again what ended, at growing distances while it keeps ending, and wait for the next end."""
         backoff = Backoff()
         while not self._stopping.is_set():
-            if self._must_mend():
-                if self._stopping.wait(backoff.delay(time.monotonic())):
-                    return
-                self._start_again()
-            self._daemon.wait_for_end(_FAULT_SECONDS if self._said.state is MpsState.FAULT else _LOOK_SECONDS)
+            try:
+                if self._must_mend():
+                    if self._stopping.wait(backoff.delay(time.monotonic())):
+                        return
+                    self._start_again()
+                self._daemon.wait_for_end(_FAULT_SECONDS if self._said.state is MpsState.FAULT else _LOOK_SECONDS)
+            except Exception:  # a fault of ours must not end the keeping
+                log.exception("keeper of an MPS daemon met a fault", device=self._daemon.device)
+                self._stopping.wait(_FAULT_SECONDS)
 
     def _must_mend(self) -> bool:
         """Whether it ended or is not as asked for; one that lives and does not answer is left to answer again."""
@@ -137,7 +141,7 @@ class Keeper:
                 return
             try:
                 self._run(self._spec)
-            except MpsError as error:
+            except (MpsError, OSError) as error:
                 log.warning("MPS daemon could not be started again", device=self._daemon.device, error=str(error))
 
     def _say(self, report: MpsReport) -> None:

@@ -105,6 +105,17 @@ class TestDaemons:
         await_state(bench, MpsState.READY)
         assert enforced(bench.daemons()[0]) == (25.0, 20 * GIB)
 
+    def test_a_daemon_whose_record_can_not_be_written_is_started_once_it_can(self, bench: MpsBench) -> None:
+        bench.client.ensure(quarter(bench.device))
+        (record,) = bench.mps_dir.glob("*/daemon.json")
+        record.unlink()
+        record.mkdir()
+        os.kill(bench.daemons()[0].pid, signal.SIGKILL)
+        eventually(lambda: "directory" in bench.client.watch(0, 30).daemons[0].reason, "the reason")
+        record.rmdir()
+        await_state(bench, MpsState.READY)
+        assert enforced(bench.daemons()[0]) == (25.0, 20 * GIB)
+
     @by_both_protocols
     def test_a_server_at_fault_is_reported_and_its_recovery_too(self, bench: MpsBench) -> None:
         pipe = bench.client.ensure(quarter(bench.device)).pipe_of(QUARTER.name)
