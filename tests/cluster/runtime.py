@@ -65,7 +65,7 @@ class Runtime:
 
     @property
     def kubelet(self) -> Path:
-        return self.folder / "kubelet"
+        return self.folder / "k"  # short: the sockets of MPS namespaces lie deep below, and end at 107 bytes
 
     @property
     def cdi(self) -> Path:
