@@ -32,6 +32,8 @@ from nodedriver.devicestatus import (
     Speaks,
     allocated,
     failed_statuses,
+    interrupted_statuses,
+    says_ready,
     says_the_same,
     statuses_of,
     told_by,
@@ -65,6 +67,14 @@ class _Known:
     results: tuple[DeviceRequestAllocationResult, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """Why a claim could not be prepared, until that is written."""
+
+    ref: ClaimRef
+    error: str
+
+
 class StatusWriter:
     """Writes claim statuses in a thread of its own, one after another, and repeats what failed."""
 
@@ -73,7 +83,7 @@ class StatusWriter:
         self._cluster = cluster
         self._sources = sources
         self._known: dict[ClaimUID, _Known] = {}
-        self._failures: dict[ClaimUID, str] = {}
+        self._failures: dict[ClaimUID, _Failure] = {}
         self._wished: set[ClaimUID] = set()
         self._changed = threading.Condition()
         self._stopping = threading.Event()
@@ -118,9 +128,9 @@ class StatusWriter:
     def failed(self, ref: ClaimRef, error: str) -> None:
         """Have it said that the claim could not be prepared, and why. One that nobody could read is left alone."""
         with self._changed:
-            if ref.uid not in self._known:
+            if ref.uid not in self._known and ref.uid not in self._failures:
                 return
-            self._failures[ref.uid] = error
+            self._failures[ref.uid] = _Failure(ref, error)
         self.wish([ref.uid])
 
     def _is_ours(self, result: DeviceRequestAllocationResult) -> bool:
@@ -154,25 +164,32 @@ class StatusWriter:
     def _keep(self, uid: ClaimUID, around: Around) -> bool:
         """Whether nothing is left to do for this claim."""
         log = _log.bind(uid=uid)
+        failure = self._failures.get(uid)
         try:
-            self._write(uid, around)
+            self._write(uid, failure, around)
         except NotFoundError:
             log.info("resource claim was gone before its status was written")
         except (KubeError, DraError) as error:
             log.warning("claim status not written", error=str(error), retry_seconds=RETRY_SECONDS)
             self._known.pop(uid, None)  # it may have changed: read it anew
             return False
+        with self._changed:
+            if self._failures.get(uid) is failure:  # and no newer one came meanwhile, which is written next
+                self._failures.pop(uid, None)
         return True
 
-    def _write(self, uid: ClaimUID, around: Around) -> None:
+    def _write(self, uid: ClaimUID, failure: _Failure | None, around: Around) -> None:
         claim = around.checkpoint.claims.get(uid)
-        error = self._failures.pop(uid, None)
         if claim is not None and claim.state is ClaimState.COMPLETED:
-            known = self._known.get(uid) or self._fetched(claim.ref)
+            known = self._known_or_fetched(claim.ref)
             self._tell(known, statuses_of(claim, known.told, around))
-        elif error is not None and uid in self._known:
-            known = self._known[uid]
-            self._tell(known, failed_statuses(known.results, known.told, error, around.now))
+        elif failure is not None:
+            known = self._known_or_fetched(failure.ref)
+            self._tell(known, failed_statuses(known.results, known.told, failure.error, around.now))
+        elif claim is not None and claim.prepared_at:  # begun anew by a reboot: prepare has no such time before its end
+            known = self._known_or_fetched(claim.ref)
+            if says_ready(known.told):  # a failure since then says more
+                self._tell(known, interrupted_statuses(known.results, known.told, around.now))
 
     def _around(self) -> Around:
         return Around(
@@ -183,6 +200,9 @@ class StatusWriter:
             protocol=self._sources.protocol,
             now=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
         )
+
+    def _known_or_fetched(self, ref: ClaimRef) -> _Known:
+        return self._known.get(ref.uid) or self._fetched(ref)
 
     def _fetched(self, ref: ClaimRef) -> _Known:
         """The claim as it is now; one that has another uid by now has nothing of ours."""

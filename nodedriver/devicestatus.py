@@ -74,6 +74,24 @@ def failed_statuses(
     """What should be told of devices that could not be prepared, and why."""
     message = error if len(error) <= _LONGEST_MESSAGE else f"{error[: _LONGEST_MESSAGE - 3]}..."
     ready = Condition(type=READY, status="False", reason="PrepareFailed", message=message)
+    return _not_ready(ready, results, told, now)
+
+
+def interrupted_statuses(
+    results: Sequence[DeviceRequestAllocationResult], told: Told, now: str
+) -> tuple[AllocatedDeviceStatus, ...]:
+    """What should be told of devices that were prepared before the node was restarted, and not yet since."""
+    message = (
+        "the node was restarted since this was prepared; the kubelet has it prepared anew before a pod that uses the "
+        "claim runs again"
+    )
+    ready = Condition(type=READY, status="Unknown", reason="NotPreparedSinceReboot", message=message)
+    return _not_ready(ready, results, told, now)
+
+
+def _not_ready(
+    ready: Condition, results: Sequence[DeviceRequestAllocationResult], told: Told, now: str
+) -> tuple[AllocatedDeviceStatus, ...]:
     return tuple(
         AllocatedDeviceStatus(
             driver=result.driver,
@@ -95,6 +113,11 @@ def allocated(statuses: Told, results: Sequence[DeviceRequestAllocationResult]) 
 def says_the_same(told: Told, wanted: Told) -> bool:
     """Whether a write would change nothing; the order of entries and of conditions has no meaning."""
     return {_key(each): _content(each) for each in told} == {_key(each): _content(each) for each in wanted}
+
+
+def says_ready(told: Told) -> bool:
+    """Whether a device is called ready."""
+    return any(each.type == READY and each.status == "True" for status in told for each in status.conditions)
 
 
 def _status(claim: PreparedClaim, device: PreparedDevice, told: Told, around: Around) -> AllocatedDeviceStatus:

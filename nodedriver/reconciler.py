@@ -59,11 +59,12 @@ class Reconciler:
                 row = row_of(self._found(claim, allocation))
                 if row.verdict is Verdict.LEAVE:
                     return None
-                self._act(claim, row.verdict)
+                done = self._act(claim, row.verdict)
         except _ERRORS as error:
             log.warning("resource claim not put right", error=str(error))
             return None
-        log.info("resource claim put right", found=row.name, done=row.verdict)
+        if done:
+            log.info("resource claim put right", found=row.name, done=row.verdict)
         return row.verdict
 
     def _found(self, claim: PreparedClaim, allocation: Allocation) -> Found:
@@ -76,14 +77,18 @@ class Reconciler:
             silicon=self._hands.all_there(known or claim),
         )
 
-    def _act(self, claim: PreparedClaim, verdict: Verdict) -> None:
+    def _act(self, claim: PreparedClaim, verdict: Verdict) -> bool:
+        """Whether it was done; a claim that is doubted for the first time waits for the next look."""
+        if verdict is Verdict.TAKE_BACK and claim.uid not in self._doubted:
+            return False
         match verdict:
             case Verdict.RESTORE:
                 self._prepared.restore(claim)
             case Verdict.REPAIR:
                 self._repair(claim.uid)
-            case Verdict.TAKE_BACK if claim.uid in self._doubted:
+            case Verdict.TAKE_BACK:
                 take_back(claim.uid, self._prepared, self._hands)
+        return True
 
     def _repair(self, uid: ClaimUID) -> None:
         checkpoint = self._prepared.read()

@@ -16,8 +16,11 @@ from nodedriver.marks import marked_with
 
 _CARD = re.compile(r"/dev/nvidia(\d+)")
 _POD = re.compile(r"pod([0-9a-f]{8}(?:[-_][0-9a-f]{4}){3}[-_][0-9a-f]{12})")  # the kubelet's cgroups, either driver
-# NVIDIA's own, and the driver itself: they let go of a card when asked.
-_OURS = ("nvidia-cuda-mps", "nvidia-persiste")
+# NVIDIA's services, which keep nobody from a card: a reset works while they run, since they are not among the clients
+# that NVIDIA's GPU Operator stops for a mode change, and HGX boards need the fabric manager for it. Names as
+# /proc/pid/comm cuts them.
+SERVICES = ("nvidia-persiste", "nv-fabricmanage")
+_OURS = ("nvidia-cuda-mps", *SERVICES)  # MPS is no stranger either, though a card is not reset under it
 
 
 @dataclass(frozen=True, slots=True)

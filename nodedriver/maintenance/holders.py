@@ -10,9 +10,8 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-# A reset works while these run: they are not among the clients that NVIDIA's GPU Operator stops for a mode change, and
-# HGX boards need the fabric manager for it. Names as /proc/pid/comm cuts them.
-_HARMLESS = frozenset({"nvidia-persiste", "nv-fabricmanage"})
+from nodedriver.doctor.processes import SERVICES
+
 _NODE = re.compile(r"/dev/nvidia([0-9]+)$")
 
 
@@ -23,7 +22,7 @@ def holders(proc_root: Path, minor: int, known: Iterable[int]) -> tuple[str, ...
     """
     found = {*known, *(pid for pid in _processes(proc_root) if minor in _open_cards(proc_root / str(pid)))}
     named = {pid: _name(proc_root / str(pid)) for pid in sorted(found - {os.getpid()})}
-    return tuple(f"process {pid} ({name})" for pid, name in named.items() if name not in _HARMLESS)
+    return tuple(f"process {pid} ({name})" for pid, name in named.items() if name not in SERVICES)
 
 
 def _processes(proc_root: Path) -> Iterator[int]:

@@ -9,7 +9,16 @@ import pytest
 
 from dra.names import ClaimUID
 from dra.objects import AllocatedDeviceStatus, Condition
-from nodedriver.devicestatus import Around, allocated, failed_statuses, says_the_same, statuses_of, told_by
+from nodedriver.devicestatus import (
+    Around,
+    allocated,
+    failed_statuses,
+    interrupted_statuses,
+    says_ready,
+    says_the_same,
+    statuses_of,
+    told_by,
+)
 from nodedriver.facts import DeviceType, MigPlacement, PciAddress, Vendor
 from nodedriver.gpuconfig import MpsLimits
 from nodedriver.health.ailments import Ailment, Cause
@@ -167,6 +176,17 @@ def test_a_failure_is_told_and_its_end_too() -> None:
     shared = replace(SHARED, share_id=result.share_id)
     (ready,) = statuses_of(claim(shared), (still,), around(claim(shared)))
     assert ready.conditions[0].last_transition_time == PREPARED
+
+
+def test_what_a_reboot_interrupted_is_told_with_its_time() -> None:
+    result = given("gpu-0", 50)
+    shared = replace(SHARED, share_id=result.share_id)
+    ready = statuses_of(claim(shared), (), around(claim(shared)))
+    told = interrupted_statuses([result], ready, LATER)
+    assert [conditions(each) for each in told] == [[("Ready", "Unknown", "NotPreparedSinceReboot")]]
+    assert told[0].conditions[0].last_transition_time == LATER
+    assert told[0].data is None
+    assert [says_ready(each) for each in (ready, told, ())] == [True, False, False]
 
 
 def test_the_last_process_is_told_and_kept() -> None:

@@ -133,6 +133,7 @@ def test_processes_of_claims_are_no_agents_and_all_others_are(made: MadeNode, fo
     made.write(made.tree.proc / "205/environ", "PATH=/bin\0PORTICO_CLAIM_uid_training=1\0")
     made.process(202, "nvtop", files=["/dev/nvidia1", "/dev/nvidia-uvm"])
     made.process(203, "nvidia-persistenced", files=["/dev/nvidia2"])
+    made.process(206, "nv-fabricmanager", files=["/dev/nvidia2"])
     made.process(204, "python3", "python", "-m", "nodedriver.main", "driver", files=["/dev/nvidia3"])
     held = claim("training", "gpu-0", FIRST)
     checkpoint = Checkpoint(boot_id=boot_id(made), claims={held.uid: held})

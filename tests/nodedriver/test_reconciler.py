@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from structlog.testing import capture_logs
 
 from dra.names import ClaimRef, ClaimUID
 from nodedriver.comparing import Verdict
@@ -75,9 +76,16 @@ def test_a_claim_that_went_is_taken_back_at_the_second_look(supervised: Machine)
     ref = prepared(supervised, share=50)
     del supervised.store.objects[f"{CLAIMS}/{ref.name}"]
     before = everything(supervised)
-    assert supervised.reconciler.look() == {A: Verdict.TAKE_BACK}
+    with capture_logs() as first:
+        assert supervised.reconciler.look() == {A: Verdict.TAKE_BACK}
     assert everything(supervised) == before
-    supervised.reconciler.look()
+    with capture_logs() as second:
+        supervised.reconciler.look()
+    said = "resource claim put right"
+    assert [[each.get("done") for each in log if each["event"] == said] for log in (first, second)] == [
+        [],
+        [Verdict.TAKE_BACK],
+    ]
     assert (supervised.instances(), supervised.specs(), supervised.daemons()) == ([], {}, {})
     assert supervised.prepared.read().claims == {}
     assert supervised.reconciler.look() == {}

@@ -6,11 +6,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from simulator.silicon.state import State
+from simulator.silicon.state import State, with_gpu
 from tests.nodedriver.claims import allocated, given
 from tests.nodedriver.machine import CHECKOUT, CLAIMS, wait_until
 from tests.nodedriver.node import DriverNode
@@ -62,6 +63,66 @@ def test_a_failed_prepare_stands_in_the_claims_status_until_it_succeeds(driver_n
     assert not node.prepare(late)[B].error
     wait_until(lambda: conditions(node, "late") == [("Ready", "True", "Prepared")], "the status after it succeeded")
     assert data(node, "late")["mode"] == "MIG"
+
+
+def reboot(node: DriverNode) -> None:
+    """What a restart of the node leaves: no instance, no MIG mode, no CDI file, another boot id."""
+    card = replace(node.state.read().gpus[0], gpu_instances=(), mig_current=False, mig_pending=False)
+    node.state.change(lambda silicon: (with_gpu(silicon, card), None))
+    for path in node.cdi_dir.iterdir():
+        path.unlink()
+    (node.tree.proc / "sys/kernel/random/boot_id").write_text("another\n")
+
+
+def test_a_failure_that_the_api_server_did_not_take_is_told_later(driver_node: DriverNode) -> None:
+    node = driver_node
+    holder = node.allocate(allocated(given("gpu-0", 100), name="holder", uid=A))
+    late = node.allocate(allocated(given(MIG, 100), name="late", uid=B))
+    assert not node.prepare(holder)[A].error
+    node.store.refuse.add(f"{CLAIMS}/late")
+    error = node.prepare(late)[B].error
+    wait_until(lambda: "claim status not written" in node.log("driver"), "the refusal of the API server")
+    assert conditions(node, "late") == []
+    node.store.refuse.clear()
+    wait_until(lambda: conditions(node, "late") == [("Ready", "False", "PrepareFailed")], "the failure's status")
+    assert device(node, "late")["conditions"][0]["message"] == error
+
+
+def test_after_a_reboot_a_claim_is_not_called_prepared_until_it_is(driver_node: DriverNode) -> None:
+    node = driver_node
+    claim = node.allocate(allocated(given(MIG, 100), uid=A))
+    assert not node.prepare(claim)[A].error
+    wait_until(lambda: conditions(node, "claim") == [("Ready", "True", "Prepared")], "the first status")
+    node.terminate("driver")
+    reboot(node)
+    node.start("driver")
+    interrupted = [("Ready", "Unknown", "NotPreparedSinceReboot")]
+    wait_until(lambda: conditions(node, "claim") == interrupted, "the word of the reboot")
+    assert "the node was restarted" in device(node, "claim")["conditions"][0]["message"]
+    assert not node.prepare(claim)[A].error
+    wait_until(lambda: conditions(node, "claim") == [("Ready", "True", "Prepared")], "the status when it was prepared")
+    assert data(node, "claim")["mode"] == "MIG"
+
+
+def test_a_failure_after_a_reboot_stays_told(driver_node: DriverNode) -> None:
+    node = driver_node
+    claim = node.allocate(allocated(given(MIG, 100), uid=A))
+    assert not node.prepare(claim)[A].error
+    wait_until(lambda: conditions(node, "claim") == [("Ready", "True", "Prepared")], "the first status")
+    node.terminate("driver")
+    reboot(node)
+    node.start("driver")
+    taken = node.store.objects[f"{CLAIMS}/claim"]["status"]["allocation"]["devices"]["results"][0]
+    taken["device"] = "gpu-0-mig-9g99gb-0"
+    assert node.prepare(claim)[A].error
+    failed = [("Ready", "False", "PrepareFailed")]
+    wait_until(lambda: conditions(node, "claim") == failed, "the failure's status")
+    node.terminate("driver")
+    node.start("driver")  # which looks at every claim first
+    later = node.allocate(allocated(given("gpu-1", 100), name="later", uid=B))
+    assert not node.prepare(later)[B].error
+    wait_until(lambda: conditions(node, "later") == [("Ready", "True", "Prepared")], "the status of a later claim")
+    assert conditions(node, "claim") == failed
 
 
 def test_shares_with_namespaces_are_enforced_by_the_server_beside_larger_ones(driver_node: DriverNode) -> None:
