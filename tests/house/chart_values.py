@@ -1,4 +1,4 @@
-"""Values that use every value of the chart, and how to find an object among those rendered."""
+"""Values that use every value of the chart, and how to find an object, a pod and its variables among those rendered."""
 
 from typing import Any
 
@@ -33,6 +33,10 @@ ALL_ON: dict[str, Any] = {
         "nvidiaCtk": "/driver-root/usr/bin/nvidia-ctk",
         "httpPort": 9999,
         "podAnnotations": {"prometheus.io/scrape": "true"},
+        "healthEvicts": "reset",
+        "timeSlices": 4,
+        "mpsReserve": "1Gi",
+        "logLevel": "debug",
         "resetWaitSeconds": 300,
     },
 }
@@ -41,3 +45,14 @@ ALL_ON: dict[str, Any] = {
 def named(objects: list[dict[str, Any]], kind: str, name: str) -> dict[str, Any]:
     (found,) = [item for item in objects if item["kind"] == kind and item["metadata"]["name"] == name]
     return found
+
+
+def pod_spec(objects: list[dict[str, Any]], kind: str, name: str) -> dict[str, Any]:
+    spec: dict[str, Any] = named(objects, kind, name)["spec"]["template"]["spec"]
+    return spec
+
+
+def environment(objects: list[dict[str, Any]], kind: str, name: str) -> dict[str, str | None]:
+    """Variable → its text, or None where it comes from elsewhere."""
+    (container,) = pod_spec(objects, kind, name)["containers"]
+    return {entry["name"]: entry.get("value") for entry in container["env"]}

@@ -1,6 +1,6 @@
 """The chart: what it renders, what it refuses, and that each value is explained, checked and used.
 
-Roles have a file of their own, test_chart_rights.py.
+Roles and the settings of the node driver have files of their own: test_chart_rights.py, test_chart_settings.py.
 """
 
 import argparse
@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
-from nodedriver.config import SETTINGS, load_config
+from nodedriver.config import load_config
 from tests.cluster.chart import CHART, ROLE_KINDS, HelmError, helm, render
-from tests.house.chart_values import ALL_ON, NAMESPACE, named
+from tests.house.chart_values import ALL_ON, NAMESPACE, environment, named, pod_spec
 
 pytestmark = pytest.mark.programs
 
@@ -34,11 +34,6 @@ WORKLOADS = {
 @pytest.fixture(scope="module")
 def all_on() -> list[dict[str, Any]]:
     return render(ALL_ON, namespace=NAMESPACE)
-
-
-def pod_spec(objects: list[dict[str, Any]], kind: str, name: str) -> dict[str, Any]:
-    spec: dict[str, Any] = named(objects, kind, name)["spec"]["template"]["spec"]
-    return spec
 
 
 def test_lint_finds_nothing() -> None:
@@ -164,12 +159,6 @@ def test_by_default_no_node_runs_the_driver_that_was_not_offered() -> None:
     assert pod_spec(render({}), "DaemonSet", "portico-driver")["nodeSelector"] == {"portico.dev/gpu": "true"}
 
 
-def environment(objects: list[dict[str, Any]], kind: str, name: str) -> dict[str, str | None]:
-    """Variable → its text, or None where it comes from elsewhere."""
-    (container,) = pod_spec(objects, kind, name)["containers"]
-    return {entry["name"]: entry.get("value") for entry in container["env"]}
-
-
 def test_the_portal_hears_what_the_values_say(all_on: list[dict[str, Any]]) -> None:
     heard = environment(all_on, "Deployment", "portico-web")
     assert heard["PORTICO_ALLOWED_HOSTS"] == "gpus.example.org,localhost"
@@ -182,22 +171,6 @@ def test_every_variable_of_a_portal_pod_is_a_setting_of_the_portal(all_on: list[
     known = set(re.findall(r'_env\.\w+\("(\w+)"', (ROOT / "portal" / "settings.py").read_text()))
     for kind, name in (("Deployment", "portico-web"), ("Deployment", "portico-worker"), ("Job", "portico-migrate")):
         assert set(environment(all_on, kind, name)) <= known
-
-
-def test_every_variable_of_a_node_pod_is_a_setting_of_the_driver(all_on: list[dict[str, Any]]) -> None:
-    known = {setting.variable for setting in SETTINGS}
-    for name in ("portico-driver", "portico-mpsd"):
-        assert set(environment(all_on, "DaemonSet", name)) <= known
-
-
-def test_the_driver_hears_what_the_values_say(all_on: list[dict[str, Any]]) -> None:
-    heard = environment(all_on, "DaemonSet", "portico-driver")
-    assert (heard["PORTICO_MIG_MODE"], heard["PORTICO_NVIDIA_CONFIGS"]) == ("keep", "yes")
-    assert heard["PORTICO_RESET_WAIT"] == "300"
-
-
-def test_the_supervisor_hears_what_its_daemons_speak(all_on: list[dict[str, Any]]) -> None:
-    assert environment(all_on, "DaemonSet", "portico-mpsd")["PORTICO_MPS_PROTOCOL"] == "3"
 
 
 def test_the_driver_is_probed_and_scraped_at_its_port(all_on: list[dict[str, Any]]) -> None:
@@ -256,6 +229,10 @@ def test_the_driver_makes_of_its_variables_the_folders_that_are_mounted(all_on: 
         ({"nodeDriver": {"mpsProtocol": 1}}, "mpsProtocol"),
         ({"nodeDriver": {"httpPort": 65536}}, "httpPort"),
         ({"nodeDriver": {"resetWaitSeconds": 481}}, "resetWaitSeconds"),
+        ({"nodeDriver": {"healthEvicts": "all"}}, "healthEvicts"),
+        ({"nodeDriver": {"timeSlices": 129}}, "timeSlices"),
+        ({"nodeDriver": {"mpsReserve": "-1Gi"}}, "mpsReserve"),
+        ({"nodeDriver": {"logLevel": "loud"}}, "logLevel"),
         ({"teams": [{"name": "ml-team"}]}, "namespaces"),
         ({"teams": [{"name": "ML", "namespaces": ["a"]}]}, "name"),
         ({"teams": [{"name": "ml", "namespaces": ["a", "a"]}]}, "equal"),

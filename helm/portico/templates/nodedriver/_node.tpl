@@ -30,6 +30,8 @@ securityContext:
   value: {{ .Values.nodeDriver.driverRoot | quote }}
 - name: PORTICO_PROC_ROOT
   value: /host/proc
+- name: PORTICO_LOG_LEVEL
+  value: {{ .Values.nodeDriver.logLevel | quote }}
 {{- end }}
 
 {{- define "portico.pluginDir" -}}
