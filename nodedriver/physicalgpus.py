@@ -73,6 +73,7 @@ class PhysicalGpus:
         self._cards = cards
         self._findings: tuple[Finding, ...] = ()
         self._looked = False
+        self._unserved = ""  # why the objects could not be written at all, as it was logged
         self._held: dict[PciAddress, tuple[PreparedClaim, ...]] = {}  # as the cards' modes were looked at last
         self._look_at = 0.0
         self._driver_name = driver_name
@@ -131,8 +132,8 @@ class PhysicalGpus:
         """Ask the doctor anew, and the hardware but for the first time: the start has just done so."""
         if self._looked:
             self._cards = self._sources.cards()
-        self._looked = True
         self._findings = self._sources.examine(self._cards)
+        self._looked = True
 
     def _followed(self, card: CardFacts, claims: tuple[PreparedClaim, ...]) -> CardFacts:
         """In its mode of now, where its claims are others than when that was looked at."""
@@ -151,29 +152,44 @@ class PhysicalGpus:
     def _run(self) -> None:
         while not self._stopping.is_set():
             self._nudged.clear()
-            due = time.monotonic() >= self._look_at
-            if due:
-                self._look_at = time.monotonic() + LOOK_SECONDS
-            written = self._try(look=due)
+            written = self._try()
             if written:
                 self._nudged.wait(max(0.0, self._look_at - time.monotonic()))
             if self._stopping.wait(LEAST_SECONDS if written else RETRY_SECONDS):
                 return
 
-    def _try(self, *, look: bool) -> bool:
+    def _look_when_due(self) -> None:
+        """One that failed stays due: what is written meanwhile is of the cards as they were before."""
+        if time.monotonic() < self._look_at:
+            return
+        self._look_at = time.monotonic() + LOOK_SECONDS
+        try:
+            self.look()
+        except Exception:
+            self._look_at = 0.0
+            raise
+
+    def _try(self) -> bool:
         """Whether there is nothing to be tried again before something changes."""
         try:
-            if look:
-                self.look()
+            self._look_when_due()
             self.keep()
+            self._unserved = ""
         except NotFoundError as error:
-            _log.info("PhysicalGPU objects not written", reason=str(error), next="apply the chart's folder crds")
+            self._say_unserved(str(error))
         except (KubeError, DraError, GpuError, CheckpointError, OSError) as error:
             _log.warning("PhysicalGPU objects not written", error=str(error), retry_seconds=RETRY_SECONDS)
             return False
         except Exception:  # noqa: BLE001 - a fault of ours must not end the rounds
             _log.exception("look at the cards met a fault")
+            return False
         return True
+
+    def _say_unserved(self, why: str) -> None:
+        """Once until it changes: a cluster without the kind may stay so, and each prepare comes by here."""
+        if why != self._unserved:
+            _log.info("PhysicalGPU objects not written", reason=why, next="apply the chart's folder crds")
+        self._unserved = why
 
     def _list(self) -> dict[str, PhysicalGPU]:
         selector = f"spec.nodeName={self._node_name}"

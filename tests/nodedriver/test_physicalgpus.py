@@ -9,12 +9,14 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from dra.kube.client import KubeClient
 from nodedriver.doctor.findings import Finding, ok
 from nodedriver.facts import CardFacts, GpuFacts, PciAddress
 from nodedriver.inventory import InventoryRules, take_inventory
 from nodedriver.physicalgpus import PhysicalGpus, Sources
+from nodedriver.ports import GpuError
 from nodedriver.vfio import Roots, all_cards, as_now
 from simulator.silicon import pci
 from tests.nodedriver import apiserver
@@ -209,6 +211,43 @@ def test_the_mode_follows_the_hardware_at_the_next_look(machine: Machine, keeper
     keeper.keep()
     state = machine.store.objects[FIRST]["status"]["currentState"]
     assert (state["mode"], state["migInstances"]) == ("MIG", ["3g.40gb@4"])
+
+
+def test_hardware_that_could_not_be_looked_at_is_looked_at_again_soon(machine: Machine) -> None:
+    """And not minutes later: NVML is away while another card is reset."""
+    away = [GpuError("another card is being reset")]
+    seen: list[int] = []
+
+    def cards() -> tuple[GpuFacts, ...]:
+        seen.append(len(away))
+        if len(seen) > 1 and away:
+            raise away.pop()
+        return machine.gpus.facts()
+
+    keeper = keeper_of(machine, cards)
+    machine.gpus.enter_mig(machine.gpus.facts()[0].pci_address)
+    keeper.start()
+    wait_until(lambda: _modes(machine.store)[0] == "MIG", "MIG mode", SECONDS)
+    keeper.stop()
+    assert seen == [1, 1, 0]
+
+
+def test_a_cluster_without_the_kind_is_told_of_once(machine: Machine, keeper: PhysicalGpus) -> None:
+    """Here it is the Node that is not found, which is answered alike."""
+    path = f"/api/v1/nodes/{NODE}"
+    machine.store.put(path, machine.store.objects[path], "DELETED")
+    with capture_logs() as log:
+        keeper.start()
+        for number in range(1, 4):
+            wait_until(partial(_asked, machine, path, number), "a try", SECONDS)
+            keeper.nudge()
+        keeper.stop()
+    assert [each["event"] for each in log].count("PhysicalGPU objects not written") == 1
+
+
+def _asked(machine: Machine, path: str, times: int) -> bool:
+    """So often, after the one time when the objects were written first."""
+    return machine.store.requests.count(("GET", path)) > times
 
 
 def test_a_card_that_a_virtual_machine_has_stays_visible(machine: Machine) -> None:
