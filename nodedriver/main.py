@@ -164,12 +164,11 @@ def _run_driver(config: Config) -> None:
             failed=statuses.failed,
         )
         endpoints = Endpoints(config.driver_name, config.dra_socket, config.registration_socket)
-        rounds = Rounds(
-            _in_turn(Reconciler(parts, specs).look, publisher.reconsider, cards.nudge), seconds=LOOK_SECONDS
-        )
+        reconciler = Reconciler(parts, specs)
+        rounds = Rounds(_in_turn(reconciler.look, publisher.reconsider, cards.nudge), seconds=LOOK_SECONDS)
         awaited = AwaitedClaims(cluster, Naming(config.driver_name, config.node_name), records)
         published = _published(publisher, awaited.noting(build))
-        with _running(statuses, rounds, watch), published as publish, _running(cards):
+        with _running(statuses, reconciler.within(rounds), watch), published as publish, _running(cards):
             streams = HealthStreams(config.node_name, partial(_healths, parts, health))
             changed = _in_turn(streams.wake, publish, cards.nudge, statuses.wish_all)
             here = _looked_at(facts, prepared)

@@ -42,12 +42,19 @@ class Reconciler:
         self._hands = parts.hands
         self._specs = specs
         self._doubted: frozenset[ClaimUID] = frozenset()  # what the last look would have taken back
+        self._is_over: Callable[[], bool] = lambda: False
+
+    def within(self, rounds: Rounds) -> Rounds:
+        """These rounds, whose end ends a look after the claim that is on its way: one may take seconds."""
+        self._is_over = rounds.is_stopping
+        return rounds
 
     def look(self) -> dict[ClaimUID, Verdict]:
         """Look at every claim once and act; what was decided, for those that are not as they should be."""
         known = self._prepared.read().claims
         claims = self._specs.noted() | known
-        decided = {uid: verdict for uid, claim in claims.items() if (verdict := self._look_at(claim))}
+        looked = ((uid, self._look_at(claim)) for uid, claim in claims.items() if not self._is_over())
+        decided = {uid: verdict for uid, verdict in looked if verdict}
         self._doubted = frozenset(uid for uid, verdict in decided.items() if verdict is Verdict.TAKE_BACK)
         return decided
 
@@ -132,6 +139,10 @@ class Rounds:
         """End after the look that is on its way."""
         self._stopping.set()
         self._thread.join()
+
+    def is_stopping(self) -> bool:
+        """Whether no further look is wanted."""
+        return self._stopping.is_set()
 
     def _run(self) -> None:
         while not self._stopping.is_set():

@@ -65,9 +65,9 @@ class Maintenance:
         self._thread.start()
 
     def stop(self) -> None:
-        """End after the step that is on its way; with what it left the next process goes on."""
-        self._claims.stop()
+        """End after the card that is on its way; with what is left the next process goes on."""
         self._stopping.set()
+        self._claims.stop()
         self._woken.set()
         self._thread.join()
 
@@ -94,6 +94,8 @@ class Maintenance:
         waiting = {each.gpu for each in awaited if not each.is_settled}
         self._has_tried = False
         for gpu in sorted(waiting | kept.keys(), key=lambda gpu: (kept[gpu].tries if gpu in kept else 0, gpu)):
+            if self._stopping.is_set():
+                break
             self._attend(gpu, awaited, kept.get(gpu))
         return bool(waiting)
 

@@ -88,10 +88,17 @@ class AwaitedClaims:
             except GoneError:
                 _log.info("watch of ResourceClaims began anew")
             except (KubeError, DraError) as error:
-                pause = _FIRST_PAUSE if time.monotonic() - began > _LONGEST_PAUSE else pause
-                _log.warning("ResourceClaims not followed", error=str(error), retry_seconds=pause)
-                self._stopping.wait(pause)
-                pause = min(pause * 2, _LONGEST_PAUSE)
+                _log.warning("ResourceClaims not followed, tried again soon", error=str(error))
+                pause = self._rest(began, pause)
+            except Exception:  # noqa: BLE001 - a fault of ours must not end the work on the cards
+                _log.exception("watch of ResourceClaims met a fault")
+                pause = self._rest(began, pause)
+
+    def _rest(self, began: float, pause: float) -> float:
+        """Wait, and how long the next time, all being well or not since `began`."""
+        pause = _FIRST_PAUSE if time.monotonic() - began > _LONGEST_PAUSE else pause
+        self._stopping.wait(pause)
+        return min(pause * 2, _LONGEST_PAUSE)
 
     def _follow(self) -> None:
         """List once, then hear of each change, until a fault."""
