@@ -116,6 +116,9 @@ class StatusWriter:
 
     def saw(self, claim: ResourceClaim) -> None:
         """Take notice of the claim as it was just read, which saves reading it again."""
+        self._noticed(claim)
+
+    def _noticed(self, claim: ResourceClaim) -> _Known:
         allocation = claim.status.allocation
         known = _Known(
             claim.ref,
@@ -124,6 +127,7 @@ class StatusWriter:
         )
         with self._changed:
             self._known[claim.ref.uid] = known
+        return known
 
     def failed(self, ref: ClaimRef, error: str) -> None:
         """Have it said that the claim could not be prepared, and why. One that nobody could read is left alone."""
@@ -144,7 +148,12 @@ class StatusWriter:
                 return
             with self._changed:
                 uids, self._wished = self._wished, set()
-            if failed := self._keep_all(sorted(uids)):
+            try:
+                failed = self._keep_all(sorted(uids))
+            except Exception:  # noqa: BLE001 - a fault of ours must not end the writing
+                _log.exception("claim statuses met a fault")
+                failed = list(uids)
+            if failed:
                 self._wait_before_retry(failed)
 
     def _wait_before_retry(self, failed: Collection[ClaimUID]) -> None:
@@ -156,7 +165,7 @@ class StatusWriter:
         """Write what differs; the claims for which that failed."""
         try:
             around = self._around()
-        except CheckpointError as error:
+        except (CheckpointError, OSError) as error:
             _log.warning("claim statuses not written", error=str(error), retry_seconds=RETRY_SECONDS)
             return uids
         return [uid for uid in uids if not self._keep(uid, around)]
@@ -209,8 +218,7 @@ class StatusWriter:
         claim = decode(self._cluster.send(get(RESOURCE_CLAIMS, ref.name, namespace=ref.namespace)), ResourceClaim)
         if claim.metadata.uid != ref.uid:
             return _Known(ref, (), ())
-        self.saw(claim)
-        return self._known[ref.uid]
+        return self._noticed(claim)
 
     def _tell(self, known: _Known, statuses: tuple[AllocatedDeviceStatus, ...]) -> None:
         """Write what differs. What is not allocated to the claim any more can't stand in its status (API rule)."""

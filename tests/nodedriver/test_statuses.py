@@ -88,6 +88,21 @@ def test_a_failure_that_the_api_server_did_not_take_is_told_later(driver_node: D
     assert device(node, "late")["conditions"][0]["message"] == error
 
 
+def test_a_checkpoint_that_can_not_be_read_for_a_while_ends_no_statuses(driver_node: DriverNode) -> None:
+    node = driver_node
+    late = node.allocate(allocated(given("gpu-0", 100), name="late", uid=A))
+    checkpoint = node.plugin_dir / "checkpoint.json"
+    kept = checkpoint.rename(f"{checkpoint}.kept")
+    checkpoint.mkdir()
+    assert node.prepare(late)[A].error
+    wait_until(lambda: "claim statuses not written" in node.log("driver"), "a try to write")
+    checkpoint.rmdir()
+    kept.rename(checkpoint)
+    wait_until(lambda: conditions(node, "late") == [("Ready", "False", "PrepareFailed")], "the failure's status")
+    assert not node.prepare(late)[A].error
+    wait_until(lambda: conditions(node, "late") == [("Ready", "True", "Prepared")], "the status after it succeeded")
+
+
 def test_after_a_reboot_a_claim_is_not_called_prepared_until_it_is(driver_node: DriverNode) -> None:
     node = driver_node
     claim = node.allocate(allocated(given(MIG, 100), uid=A))
