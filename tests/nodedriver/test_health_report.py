@@ -13,6 +13,8 @@ DEAF = Ailment(
 )  # fmt: skip
 LOST = Ailment(gpu=PciAddress("0000:17:00.0"), cause=Cause.LOST, severity=Severity.NODE, since=SINCE)
 
+ASKING = Ailment(gpu=PciAddress("0000:17:00.0"), cause=Cause.RECOVERY, severity=Severity.RESET, since=SINCE)
+
 
 def xid(code: int, severity: Severity) -> Ailment:
     return Ailment(gpu=PciAddress("0000:17:00.0"), cause=Cause.XID, severity=severity, since=SINCE, code=code)
@@ -32,6 +34,7 @@ DEAF_TEXT = f"unmonitored since {SINCE}, asks for: information"
         ((REMAPPED,), Wellness.HEALTHY, REMAPPED_TEXT),
         ((ECC,), Wellness.UNHEALTHY, ECC_TEXT),
         ((LOST,), Wellness.UNHEALTHY, LOST_TEXT),
+        ((ASKING,), Wellness.UNHEALTHY, f"recovery-action since {SINCE}, asks for: reset"),
         ((DEAF,), Wellness.UNKNOWN, DEAF_TEXT),
         ((DEAF, REMAPPED), Wellness.UNKNOWN, f"{DEAF_TEXT}; {REMAPPED_TEXT}"),
         ((DEAF, ECC), Wellness.UNHEALTHY, f"{DEAF_TEXT}; {ECC_TEXT}"),
