@@ -55,6 +55,7 @@ def test_a_held_context_lives_as_long_as_its_program(mps: Mps, machine: Machine,
     second = mps.holding_client("3G", cudaclient)
     mps.process.kill()
     assert second.wait(PATIENCE_SECONDS) == 1
+    mps.process.wait(PATIENCE_SECONDS)  # its sockets close a moment before it is dead
     assert machine.state.read().mps_daemons == ()
 
 
