@@ -68,6 +68,14 @@ def eventually(condition: Callable[[], bool], what: str) -> None:
         time.sleep(0.05)
 
 
+def put_in_place(program: Path, content: str) -> None:
+    """A program in the place of another, which may be run at this moment."""
+    new = program.with_suffix(".new")
+    new.write_text(content)
+    new.chmod(0o755)
+    new.replace(program)
+
+
 @contextmanager
 def cuda(tree: Tree, size: str, **environment: str) -> Iterator[dict[str, Any]]:
     """A CUDA program that allocates and holds memory; gives its one answer."""

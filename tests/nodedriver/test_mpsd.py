@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import tempfile
@@ -18,7 +19,7 @@ from nodedriver.mpsd.classic import ClassicControl
 from nodedriver.mpsd.control import Doors, find_control_program
 from nodedriver.ports import MpsDaemonSpec, MpsError, MpsShare
 from simulator.silicon.hardware import ComputeMode, MpsDaemon
-from tests.nodedriver.mps import GIB, QUARTER, B, MpsBench, enforced, eventually, held_to, quarter
+from tests.nodedriver.mps import GIB, QUARTER, B, MpsBench, enforced, eventually, held_to, put_in_place, quarter
 
 pytestmark = pytest.mark.programs
 
@@ -84,9 +85,8 @@ def test_a_share_that_changes_no_limit_needs_no_word_with_the_daemon(bench: MpsB
     program = find_control_program(bench.tree.driver).path
     words, real = bench.tree.root / "words", program.with_suffix(".real")
     words.touch()
-    program.rename(real)
-    program.write_text(f'#!/bin/sh\ntee -a {words} | {real} "$@"\n')
-    program.chmod(0o755)
+    shutil.copy2(program, real)
+    put_in_place(program, f'#!/bin/sh\ntee -a {words} | {real} "$@"\n')  # the keeper looks at this moment
     smaller = MpsShare(claim=B, name="claim-b", limits=replace(QUARTER.limits, thread_percentage=10))
     assert bench.client.ensure(replace(quarter(bench.device), shares=(QUARTER, smaller))) == before
     assert "set_" not in words.read_text()

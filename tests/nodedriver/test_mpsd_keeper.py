@@ -18,7 +18,7 @@ from nodedriver.mpsd.classic import ClassicControl
 from nodedriver.mpsd.control import Doors, find_control_program
 from nodedriver.ports import MpsDaemonSpec, MpsReport, MpsReports, MpsState
 from tests.nodedriver.machine import short_folder
-from tests.nodedriver.mps import GIB, QUARTER, A, B, MpsBench, enforced, eventually, quarter
+from tests.nodedriver.mps import GIB, QUARTER, A, B, MpsBench, enforced, eventually, put_in_place, quarter
 
 by_both_protocols = pytest.mark.parametrize("bench", [2, 3], indirect=True)
 
@@ -53,14 +53,6 @@ def await_state(bench: MpsBench, state: MpsState) -> MpsReport:
         assert found.revision != known.revision, f"it stays {known.daemons}"
         known = found
     return known.daemons[0]
-
-
-def put_in_place(program: Path, content: str) -> None:
-    """A program in the place of another, which may be run at this moment."""
-    new = program.with_suffix(".new")
-    new.write_text(content)
-    new.chmod(0o755)
-    new.replace(program)
 
 
 @pytest.mark.programs
