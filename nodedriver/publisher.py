@@ -123,8 +123,6 @@ class Publisher:
         """Compare once, then again at each change by others, until a fault."""
         version = self._round()
         while not self._stopping.is_set():
-            if self._unwritten.is_set():
-                version = self._round()
             request = requests.watch(
                 RESOURCE_SLICES, resource_version=version, field_selector=self._selector, seconds=_WATCH_SECONDS
             )
