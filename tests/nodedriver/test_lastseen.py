@@ -1,11 +1,6 @@
 """Real processes on stand-in cards: on whose device each one is, by NVML's lists and the processes' environments."""
 
-import json
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -15,7 +10,8 @@ from nodedriver.driver import Prepared
 from nodedriver.lastseen import LastSeen
 from nodedriver.marks import mark
 from tests.nodedriver.claims import allocated, given
-from tests.nodedriver.machine import CHECKOUT, Machine
+from tests.nodedriver.machine import Machine
+from tests.nodedriver.mps import cuda
 
 pytestmark = pytest.mark.programs
 
@@ -23,19 +19,8 @@ A, B = (ClaimUID(f"{letter * 8}-0000-4000-8000-000000000000") for letter in "ab"
 MIG = "gpu-0-mig-3g40gb-4"
 
 
-@contextmanager
-def cuda_program(machine: Machine, *entries: str) -> Iterator[None]:
-    """A CUDA program that holds memory, with these variables in its environment."""
-    command = [sys.executable, "-m", "simulator.silicon.cuda", "alloc", "1G", "--hold"]
-    env = os.environ | {"SILICON_STATE": str(machine.state.path), "PYTHONPATH": str(CHECKOUT)}
-    env |= dict(entry.split("=", 1) for entry in entries)
-    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE) as process:
-        assert process.stdout
-        assert json.loads(process.stdout.readline())["ok"]
-        try:
-            yield
-        finally:
-            process.terminate()
+def variables(*entries: str) -> dict[str, str]:
+    return dict(entry.split("=", 1) for entry in entries)
 
 
 def prepare(machine: Machine, uid: ClaimUID, device: str, share: int) -> None:
@@ -62,9 +47,9 @@ def test_clients_of_one_daemon_are_told_apart(supervised: Machine) -> None:
     assert running(supervised, seen) == []  # the server is there, and counts for nobody
     pipe = f"CUDA_MPS_PIPE_DIRECTORY={supervised.state.read().mps_daemons[0].pipe_directory}"
     with ExitStack() as programs:
-        programs.enter_context(cuda_program(supervised, pipe, mark(B)))
+        assert programs.enter_context(cuda(supervised.tree, "1G", **variables(pipe, mark(B))))["ok"]
         assert running(supervised, seen) == ["b"]
-        programs.enter_context(cuda_program(supervised, pipe, mark(A)))
+        assert programs.enter_context(cuda(supervised.tree, "1G", **variables(pipe, mark(A))))["ok"]
         assert running(supervised, seen) == ["a", "b"]
     assert running(supervised, seen) == []
     assert seen.of(A, supervised.prepared.read().claims[A].devices[0].cdi_device_id) is not None
@@ -75,5 +60,6 @@ def test_a_process_on_an_instance_is_seen_there_alone(machine: Machine) -> None:
     prepare(machine, B, "gpu-0-mig-3g40gb-0", 100)
     seen = look_of(machine)
     assert running(machine, seen) == []
-    with cuda_program(machine, f"CUDA_VISIBLE_DEVICES={machine.prepared.read().claims[A].devices[0].uuid}"):
+    with cuda(machine.tree, "1G", CUDA_VISIBLE_DEVICES=machine.prepared.read().claims[A].devices[0].uuid) as held:
+        assert held["ok"]
         assert running(machine, seen) == ["a"]

@@ -1,19 +1,14 @@
 """Claim statuses that a driver process writes: failures, the last process, nothing twice."""
 
-import json
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from simulator.silicon.state import State, with_gpu
+from simulator.silicon.state import with_gpu
 from tests.nodedriver.claims import allocated, given
-from tests.nodedriver.machine import CHECKOUT, CLAIMS, wait_until
+from tests.nodedriver.machine import CLAIMS, wait_until
+from tests.nodedriver.mps import cuda
 from tests.nodedriver.node import DriverNode
 
 pytestmark = pytest.mark.programs
@@ -35,20 +30,6 @@ def data(node: DriverNode, name: str) -> dict[str, Any]:
 
 def conditions(node: DriverNode, name: str) -> list[tuple[str, str, str]]:
     return [(each["type"], each["status"], each["reason"]) for each in device(node, name).get("conditions", [])]
-
-
-@contextmanager
-def cuda_program(state: State, uuid: str) -> Iterator[None]:
-    """A CUDA program that holds memory of that card."""
-    command = [sys.executable, "-m", "simulator.silicon.cuda", "alloc", "1G", "--hold"]
-    env = os.environ | {"SILICON_STATE": str(state.path), "CUDA_VISIBLE_DEVICES": uuid, "PYTHONPATH": str(CHECKOUT)}
-    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE) as process:
-        assert process.stdout
-        assert json.loads(process.stdout.readline())["ok"]
-        try:
-            yield
-        finally:
-            process.terminate()
 
 
 def test_a_failed_prepare_stands_in_the_claims_status_until_it_succeeds(driver_node: DriverNode) -> None:
@@ -166,7 +147,8 @@ def test_the_last_process_is_told_and_outlives_a_restart(driver_node: DriverNode
     assert not node.prepare(claim)[A].error
     wait_until(lambda: data(node, "claim"), "the first status")
     assert data(node, "claim")["lastProcessSeen"] == ""
-    with cuda_program(node.state, node.state.read().gpus[0].uuid):
+    with cuda(node.tree, "1G", CUDA_VISIBLE_DEVICES=node.state.read().gpus[0].uuid) as held:
+        assert held["ok"]
         node.terminate("driver")
         node.start("driver")  # looks at once
         wait_until(lambda: data(node, "claim")["lastProcessSeen"], "the time of the process")
